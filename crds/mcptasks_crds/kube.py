@@ -1,0 +1,253 @@
+"""The one door to the API server: JSON in, JSON out, typed errors, for both services.
+
+`kubernetes.aio` brings what is hard (kubeconfig, in-cluster tokens and their renewal, TLS, exec plugins); its generated
+methods are not used, for they cost a model per object and choose patch types that custom resources do not have.
+
+This module does the package's only I/O; nothing else in the package imports it.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import aiohttp
+from kubernetes.aio import client, config
+
+from . import names
+
+Json = dict[str, Any]
+
+REQUEST_TIMEOUT_SECONDS: Final = 30.0
+MERGE_PATCH: Final = "application/merge-patch+json"
+
+
+class KubeError(Exception):
+    """The API server did not do what was asked."""
+
+    def __init__(self, message: str, *, status: int | None = None, reason: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
+class NotFoundError(KubeError):
+    """There is no such object (404)."""
+
+
+class ConflictError(KubeError):
+    """The object exists already, or is not in the version that was asked for (409)."""
+
+
+class RejectedError(KubeError):
+    """What was asked is wrong or not allowed, and stays so (400, 403, 413, 415, 422)."""
+
+
+class RetryableError(KubeError):
+    """It may work later (429, 5xx, no answer). Whether it was done is not known."""
+
+    def __init__(
+        self, message: str, *, status: int | None = None, reason: str = "", delay_seconds: float | None = None
+    ) -> None:
+        super().__init__(message, status=status, reason=reason)
+        self.delay_seconds = delay_seconds
+
+
+class GoneError(RetryableError):
+    """The resource version is too old to be watched from (410): list again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """Where objects of a kind are in the API."""
+
+    group: str
+    version: str
+    plural: str
+
+    def path(self, namespace: str, name: str | None = None, *, subresource: str | None = None) -> str:
+        """The URL's path of the objects of a namespace, or of one of them."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        parts = [root, "namespaces", namespace, self.plural, name, subresource]
+        return "/".join(part for part in parts if part is not None)
+
+
+TASKS: Final = Kind(group=names.GROUP, version=names.VERSION, plural=names.TASK_PLURAL)
+TOOLS: Final = Kind(group=names.GROUP, version=names.VERSION, plural=names.TOOL_PLURAL)
+JOBS: Final = Kind(group="batch", version="v1", plural="jobs")
+PODS: Final = Kind(group="", version="v1", plural="pods")
+SECRETS: Final = Kind(group="", version="v1", plural="secrets")
+EVENTS: Final = Kind(group="events.k8s.io", version="v1", plural="events")
+
+
+class Kube:
+    """An open connection to one API server. Use as an async context manager."""
+
+    def __init__(self, api: client.ApiClient) -> None:
+        self._api = api
+
+    @classmethod
+    async def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None) -> Self:
+        """Open a connection with the named kubeconfig, else with the pod's own service account."""
+        configuration = client.Configuration()
+        # Reading the environment's proxy settings for each request costs more than the request itself.
+        configuration.client_session_kwargs = {"trust_env": False}
+        if kubeconfig is not None or context is not None:
+            await config.load_kube_config(
+                config_file=None if kubeconfig is None else str(kubeconfig),
+                context=context,
+                client_configuration=configuration,
+            )
+        else:
+            config.load_incluster_config(client_configuration=configuration)
+        return cls(client.ApiClient(configuration))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._api.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Json | None = None,
+        content_type: str = "application/json",
+        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> bytes:
+        """Send one request and read its whole answer.
+
+        Raises:
+            KubeError: one of its kinds, by what the caller can do about it.
+        """
+        response = await self._send(
+            method, path, query=query, body=body, content_type=content_type, timeout_seconds=timeout_seconds
+        )
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                return bytes(await response.read())
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise RetryableError(f"{method} {path}: the answer was cut off: {error!r}") from error
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Json:
+        """Read one object as it is now."""
+        return _parse(await self.request("GET", kind.path(namespace, name)))
+
+    async def list(self, kind: Kind, namespace: str, **query: str) -> Json:
+        """List the objects of a namespace. `query` holds the API's own parameters (`labelSelector`, `limit`, ...)."""
+        return _parse(await self.request("GET", kind.path(namespace), query=query))
+
+    async def create(self, kind: Kind, namespace: str, manifest: Json, **query: str) -> Json:
+        """Create an object. `query` holds the API's own parameters (`dryRun`, `fieldValidation`, ...)."""
+        return _parse(await self.request("POST", kind.path(namespace), body=manifest, query=query))
+
+    async def patch(
+        self, kind: Kind, namespace: str, name: str, patch: Json, *, subresource: str | None = None, **query: str
+    ) -> Json:
+        """Merge a patch into an object, or into its subresource (`status`)."""
+        path = kind.path(namespace, name, subresource=subresource)
+        return _parse(await self.request("PATCH", path, body=patch, content_type=MERGE_PATCH, query=query))
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str | None = None) -> None:
+        """Delete an object in the background, only the one with that uid if given."""
+        options: Json = {"propagationPolicy": "Background"}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        await self.request("DELETE", kind.path(namespace, name), body=options)
+
+    async def watch(self, kind: Kind, namespace: str, *, timeout_seconds: float, **query: str) -> AsyncIterator[Json]:
+        """The events of a watch, until the server ends it or nothing comes for `timeout_seconds`.
+
+        Raises:
+            GoneError: also where the 410 comes as an event inside a good answer.
+        """
+        response = await self._send(
+            "GET", kind.path(namespace), query={"watch": "true", **query}, timeout_seconds=timeout_seconds
+        )
+        content = response.response.content
+        try:
+            while True:
+                async with asyncio.timeout(timeout_seconds):
+                    line = await content.readline()
+                if not line:
+                    return
+                event = _parse(line)
+                if event.get("type") == "ERROR":
+                    raise _error(f"watch {kind.plural}", int(event["object"].get("code", 500)), line)
+                yield event
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise RetryableError(f"watch {kind.plural}: cut off: {error!r}") from error
+        finally:
+            response.response.close()
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None,
+        timeout_seconds: float,
+        body: Json | None = None,
+        content_type: str = "application/json",
+    ) -> Any:
+        parameters = await self._api.param_serialize(
+            method=method,
+            resource_path=path,
+            query_params=list((query or {}).items()),
+            header_params={"Accept": "application/json", "Content-Type": content_type},
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=10, sock_read=timeout_seconds
+        )  # a watch has no total limit; a plain request gets one in request()
+        try:
+            response = await self._api.call_api(*parameters, _request_timeout=timeout)
+            if response.status >= 400:  # noqa: PLR2004 - the HTTP boundary between answers and errors
+                raise _error(f"{method} {path}", response.status, await response.read(), response.headers)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise RetryableError(f"{method} {path}: no answer: {error!r}") from error
+        return response
+
+
+def _parse(body: bytes) -> Json:
+    document: Json = json.loads(body)
+    return document
+
+
+_KINDS: Final[Mapping[int, type[KubeError]]] = {
+    400: RejectedError,
+    403: RejectedError,
+    404: NotFoundError,
+    409: ConflictError,
+    413: RejectedError,
+    415: RejectedError,
+    422: RejectedError,
+}
+
+
+def _error(what: str, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> KubeError:
+    """The error for an answer. Only a Status object's own message is echoed: other bodies may hold anything."""
+    message, reason = f"HTTP {status}", ""
+    try:
+        document = json.loads(body)
+        if isinstance(document, dict):
+            document = document.get("object", document)  # an ERROR event of a watch wraps its Status
+        if isinstance(document, dict) and document.get("kind") == "Status":
+            message, reason = str(document.get("message", message))[:2000], str(document.get("reason", ""))
+    except ValueError:
+        pass
+    if status == 410:  # noqa: PLR2004 - "Gone"
+        return GoneError(f"{what}: {message}", status=status, reason=reason)
+    kind = _KINDS.get(status)
+    if kind is not None:
+        return kind(f"{what}: {message}", status=status, reason=reason)
+    delay = (headers or {}).get("Retry-After", "")
+    return RetryableError(
+        f"{what}: {message}", status=status, reason=reason, delay_seconds=float(delay) if delay.isdigit() else None
+    )

@@ -1,0 +1,83 @@
+"""Every name that is derived from another one, built and parsed here and nowhere else.
+
+An object's name is limited to 63 characters of DNS-1123 where it becomes a label or a pod's host name, and a label's
+value to 63 characters; whatever a person typed is hashed before it goes into either.
+"""
+
+import base64
+import hashlib
+import re
+import secrets
+from typing import Final, Literal
+
+GROUP: Final = "mcptasks.dev"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final[Literal["mcptasks.dev/v1alpha1"]] = "mcptasks.dev/v1alpha1"
+
+TASK_KIND: Final = "McpTask"
+TASK_PLURAL: Final = "mcptasks"
+TOOL_KIND: Final = "McpTool"
+TOOL_PLURAL: Final = "mcptools"
+
+MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
+MANAGED_BY: Final = "mcptasks"
+TASK_LABEL: Final = f"{GROUP}/task"
+"""On a Job, its pods and its Secret: the task's name. Both sides watch by it."""
+TOOL_LABEL: Final = f"{GROUP}/tool"
+"""On a task, its Job and its pods: the tool's name as a label's value. An index for people, never a decision."""
+CALLER_LABEL: Final = f"{GROUP}/caller"
+"""On a task: the caller as a label's value. An index for people: `spec.caller` decides."""
+EXECUTION_ANNOTATION: Final = f"{GROUP}/execution"
+"""On a Job: what of the tool the operator still needs after the Job was rendered, as JSON."""
+
+TASK_ID_PREFIX: Final = "mt-"
+_TASK_ID: Final = re.compile(r"mt-[a-z2-7]{26,52}")
+_LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+
+ARGUMENT_VARIABLE_PREFIX: Final = "ARG_"
+OWN_VARIABLE_PREFIX: Final = "MCPTASK_"
+
+
+def new_task_id() -> str:
+    """A fresh task id, which is the object's name too: `mt-` and 32 characters of base32, 160 random bits.
+
+    Kubernetes' own `generateName` adds five characters, which anyone can guess.
+    """
+    return TASK_ID_PREFIX + base64.b32encode(secrets.token_bytes(20)).decode().lower()
+
+
+def is_task_id(text: str) -> bool:
+    """Whether the text has the form of a task id; says nothing of whether such a task exists."""
+    return _TASK_ID.fullmatch(text) is not None
+
+
+def job_name(task: str) -> str:
+    """The name of a task's Job. One name for one task: the second POST of a Job meets the first one's."""
+    return task
+
+
+def arguments_secret_name(task: str) -> str:
+    """The name of the Secret that holds a task's arguments where they are too large for the object itself."""
+    return f"{task}-arguments"
+
+
+def label_value(text: str) -> str:
+    """The text itself where it is a valid label's value, else a hash of it.
+
+    >>> label_value("run-tests")
+    'run-tests'
+    >>> label_value("user@corp/1")
+    'h-3a3b5efbd2a4002dd930f4fbcf62'
+    """
+    if _LABEL_VALUE.fullmatch(text):
+        return text
+    return "h-" + hashlib.sha256(text.encode()).hexdigest()[:28]
+
+
+def argument_variable(property_name: str) -> str:
+    """The environment variable of a property of a tool's input schema.
+
+    >>> argument_variable("dry-run")
+    'ARG_DRY_RUN'
+    """
+    return ARGUMENT_VARIABLE_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", property_name).upper()

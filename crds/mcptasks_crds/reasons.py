@@ -1,0 +1,56 @@
+"""Why a task is where it is: the closed list of `status.reason`, in machine-readable words.
+
+A client sees it as `error.data.reason` of a failed task, a person in `kubectl get mcptask -o yaml`.
+"""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a task ended, or is being stopped."""
+
+    SUCCEEDED = "Succeeded"
+    """The tool ran and gave its result."""
+    TOOL_ERROR = "ToolError"
+    """The tool's own result says that it failed (`isError`)."""
+    EXIT_CODE = "ExitCode"
+    """The tool's container ended with an exit code other than 0."""
+    SIGNALLED = "Signalled"
+    """The tool's container was ended by a signal that nobody on our side sent."""
+    OUT_OF_MEMORY = "OutOfMemory"
+    """The tool's container used more memory than its limit."""
+    RUN_LIMIT = "RunLimit"
+    """The tool ran longer than its `timeoutSeconds`."""
+    OUTPUT_INVALID = "OutputInvalid"
+    """The tool gave something that is not what its `outputSchema` says."""
+    CANCELLED = "Cancelled"
+    """The task's client cancelled it."""
+
+    TOOL_NOT_FOUND = "ToolNotFound"
+    """There is no tool of that name."""
+    TOOL_INVALID = "ToolInvalid"
+    """The tool's definition cannot be run as a Job; the tool's own condition says why."""
+    ARGUMENTS_INVALID = "ArgumentsInvalid"
+    """The arguments are no JSON object, or break the tool's input schema (a task that was written by hand)."""
+    ARGUMENTS_LOST = "ArgumentsLost"
+    """The Secret that should hold the arguments did not appear."""
+    JOB_REJECTED = "JobRejected"
+    """The API server refused the Job."""
+    JOB_NAME_TAKEN = "JobNameTaken"
+    """A Job of that name exists and is not this task's."""
+    IMAGE_INVALID = "ImageInvalid"
+    """The image's name is not valid, or the image may not be pulled and is not on the node."""
+    START_DEADLINE = "StartDeadline"
+    """The container did not start within `startDeadlineSeconds`; the message holds the last cause."""
+    JOB_DELETED = "JobDeleted"
+    """The Job was deleted from outside."""
+    POD_DELETED = "PodDeleted"
+    """The pod was deleted from outside: drained, preempted, or by hand."""
+    POD_FAILED = "PodFailed"
+    """The pod failed without its container having ended by itself: evicted, or its node was lost."""
+    JOB_FAILED = "JobFailed"
+    """The Job was declared failed and no pod tells more."""
+    RESULT_LOST = "ResultLost"
+    """The tool ended well, but what it gave could not be read any more."""
+    RESULT_TOO_LARGE = "ResultTooLarge"
+    """The tool gave more than a task can keep."""

@@ -1,0 +1,203 @@
+"""McpTask: one call of a tool.
+
+`spec` is what is wanted. The server writes it at creation; afterwards only `answers`, `cancelRequested` and `detached`
+may change, each in one direction. `status` is what is so: the operator writes it, `report` aside, which is the pod's
+own word and is written by the task endpoint. The API server enforces all of this by the CRD's rules.
+
+Arguments, answers and results are kept as JSON *text*: an API server's own JSON drops nulls in merge patches and the
+digits of large integers, and turns 1.0 into 1.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .base import Resource, Timestamp
+from .metadata import Metadata
+from .names import API_VERSION
+from .phases import Phase
+from .reasons import Reason
+
+
+class ToolReference(Resource):
+    """Which tool is called."""
+
+    name: str
+    """The tool's name as the client sees it."""
+    uid: str | None = None
+    """The McpTool's uid at the time of the call."""
+    generation: int | None = None
+    """The McpTool's generation at the time of the call."""
+
+
+class ArgumentsSource(Resource):
+    """Where arguments are that are too large for the object itself."""
+
+    secret_name: str
+    """A Secret in the task's namespace, owned by the task, with the arguments under the key `arguments.json`."""
+
+
+class Answer(Resource):
+    """An answer to one question."""
+
+    response: str
+    """The answer as MCP has it (`action`, `content`), as JSON text."""
+    by: str | None = None
+    """Who answered."""
+
+
+class TaskSpec(Resource):
+    """What is wanted."""
+
+    tool: ToolReference
+    """The tool that is called."""
+    arguments: str | None = None
+    """The call's arguments, a JSON object as text. Absent where `argumentsFrom` is set."""
+    arguments_from: ArgumentsSource | None = None
+    """Where the arguments are, when they are too large to stand here."""
+    caller: str = "anonymous"
+    """Who called. Decides who may read, answer and cancel the task."""
+    retention_seconds: Annotated[int, Field(ge=1, le=31_536_000)] = 3600
+    """How long the task is kept after its end."""
+    poll_interval_ms: Annotated[int, Field(ge=50, le=3_600_000)] = 1000
+    """How often clients are told to poll, in milliseconds."""
+    answers: Mapping[str, Answer] = Field(default_factory=dict)
+    """Answers by the question's key. The first one for a key stays."""
+    cancel_requested: bool = False
+    """Whether the task's client wants it cancelled. Cannot be taken back."""
+    detached: bool = False
+    """Whether a held call has handed out the task's id, so that no disconnect ends it. Cannot be taken back."""
+
+
+class Progress(Resource):
+    """How far the tool says it is."""
+
+    progress: float
+    """The progress so far; never falls within one attempt."""
+    total: float | None = None
+    """What `progress` will be at the end, where known."""
+    message: str | None = None
+    """What the tool is doing, for people."""
+    display: str | None = None
+    """The two numbers as people read them: `3/10`."""
+
+
+class Question(Resource):
+    """What the running pod asks."""
+
+    message: str
+    """The question, for people."""
+    requested_schema: str
+    """The form to be filled in, as MCP's elicitation schema, as JSON text."""
+    asked_at: Timestamp
+    """When it was asked."""
+
+
+class Report(Resource):
+    """The pod's own word."""
+
+    progress: Progress | None = None
+    """The last progress."""
+    questions: Mapping[str, Question] = Field(default_factory=dict)
+    """Questions by key. A question stays as it was asked."""
+    result: str | None = None
+    """The result, as MCP's CallToolResult, as JSON text. Given once."""
+
+
+class ToolSeen(Resource):
+    """The tool as it was when the Job was rendered."""
+
+    resource: str
+    """The McpTool's name."""
+    uid: str
+    """The McpTool's uid."""
+    generation: int
+    """The McpTool's generation."""
+
+
+class JobSeen(Resource):
+    """The Job that runs the task."""
+
+    name: str
+    """The Job's name."""
+    uid: str
+    """The Job's uid. Written once: a task never has a second Job."""
+    pod_name: str | None = None
+    """The pod of the current attempt."""
+    pod_uid: str | None = Field(default=None, alias="podUID")
+    """That pod's uid: reports are taken from it alone."""
+
+
+class Stopping(Resource):
+    """A stop that was begun. Written before anything is stopped, so that an exit after it is not the tool's own."""
+
+    reason: Literal[Reason.CANCELLED, Reason.RUN_LIMIT]
+    """Why the task is being stopped."""
+    at: Timestamp
+    """Since when."""
+
+
+class TaskResult(Resource):
+    """Where the result is: here, or in the report. It is never kept twice."""
+
+    inline: str | None = None
+    """The result, as MCP's CallToolResult, as JSON text."""
+    source: Literal["report"] | None = Field(default=None, alias="from")
+    """`report`: the result is `status.report.result`."""
+
+
+class TaskError(Resource):
+    """Why the platform could not run the tool, as the JSON-RPC error that the client gets."""
+
+    code: int
+    """The JSON-RPC error code."""
+    message: str
+    """What happened, for people."""
+
+
+class TaskStatus(Resource):
+    """What is so."""
+
+    phase: Phase | None = None
+    """Where the task stands. A phase that says it is over never changes."""
+    reason: Reason | None = None
+    """Why it ended, or is being stopped."""
+    message: str | None = None
+    """What is happening, for people."""
+    last_updated_at: Timestamp | None = None
+    """When the status last changed."""
+    started_at: Timestamp | None = None
+    """When the tool's container first ran."""
+    finished_at: Timestamp | None = None
+    """When the task ended."""
+    expires_at: Timestamp | None = None
+    """Until when the task is kept. While the task lives it is a lease, renewed and never lowered."""
+    attempts: int = 0
+    """How many pods were started for the task."""
+    exit_code: int | None = None
+    """The exit code of the tool's container."""
+    tool: ToolSeen | None = None
+    """The tool as it was when the Job was rendered."""
+    job: JobSeen | None = None
+    """The Job that runs the task."""
+    stopping: Stopping | None = None
+    """A stop that was begun."""
+    result: TaskResult | None = None
+    """The result, once the tool gave one."""
+    error: TaskError | None = None
+    """The error, once the platform failed."""
+    log_tail: str | None = None
+    """The end of the container's log: standard output and standard error, merged."""
+    report: Report | None = None
+    """The pod's own word."""
+
+
+class McpTask(Resource):
+    """One call of an MCP tool, run as a Job."""
+
+    api_version: Literal["mcptasks.dev/v1alpha1"] = API_VERSION
+    kind: Literal["McpTask"] = "McpTask"
+    metadata: Metadata
+    spec: TaskSpec
+    status: TaskStatus = Field(default_factory=TaskStatus)

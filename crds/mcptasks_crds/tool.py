@@ -1,0 +1,110 @@
+"""McpTool: one tool, as the MCP client sees it and as it runs.
+
+Schemas, annotations and icons are passed to clients as they were written. `job.template` is a pod template: anything
+that Kubernetes takes, filled in where it is silent (see `mcptasks_operator.jobs`), refused where it would break what a
+task promises.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from .base import Resource, Timestamp
+from .metadata import Metadata
+from .names import API_VERSION
+
+
+class JobMetadata(Resource):
+    """Labels and annotations for the Job."""
+
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """Labels for the Job."""
+    annotations: Mapping[str, str] = Field(default_factory=dict)
+    """Annotations for the Job."""
+
+
+class ToolJob(Resource):
+    """How the tool runs."""
+
+    metadata: JobMetadata = Field(default_factory=JobMetadata)
+    """Labels and annotations for the Job."""
+    template: Mapping[str, Any]
+    """The pod template. The container named `tool`, else the first one, is the tool."""
+
+
+class ToolSpec(Resource):
+    """What the tool is."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")] | None = None
+    """The tool's name as clients see it; the object's own name if absent."""
+    title: Annotated[str, Field(max_length=256)] | None = None
+    """The tool's name for people."""
+    description: Annotated[str, Field(min_length=1, max_length=8192)]
+    """What the tool does, for the model that chooses it."""
+    input_schema: Mapping[str, Any] = Field(default_factory=lambda: {"type": "object"})
+    """JSON Schema (2020-12) of the arguments: an object."""
+    output_schema: Mapping[str, Any] | None = None
+    """JSON Schema (2020-12) of the structured result: an object. A result that breaks it is a tool error."""
+    annotations: Mapping[str, Any] | None = None
+    """MCP's tool annotations, such as `readOnlyHint`."""
+    icons: tuple[Mapping[str, Any], ...] | None = None
+    """MCP's icons."""
+    start_deadline_seconds: Annotated[int, Field(ge=1, le=604_800)] = 300
+    """Longest time from the Job's start to the container running."""
+    timeout_seconds: Annotated[int, Field(ge=1, le=31_536_000)] = 3600
+    """Longest time the container may run."""
+    retention_seconds: Annotated[int, Field(ge=1, le=31_536_000)] = 3600
+    """How long a task is kept after its end."""
+    poll_interval_ms: Annotated[int, Field(ge=50, le=3_600_000)] = 1000
+    """How often clients are told to poll, in milliseconds."""
+    job: ToolJob
+    """How the tool runs."""
+
+
+class Condition(Resource):
+    """One condition, as Kubernetes has them."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str = ""
+    last_transition_time: Timestamp
+    observed_generation: int | None = None
+
+
+READY = "Ready"
+"""The tool is listed and can be called: its schemas compile and the API server accepts its Job."""
+ENVIRONMENT_COMPLETE = "EnvironmentComplete"
+"""Every property of the input schema has an environment variable; False names those that are only in the file."""
+
+
+class ToolStatus(Resource):
+    """What the operator found."""
+
+    observed_generation: int | None = None
+    """The generation that the conditions speak of."""
+    conditions: tuple[Condition, ...] = ()
+    """`Ready` and `EnvironmentComplete`."""
+
+
+class McpTool(Resource):
+    """One MCP tool, whose calls run as Jobs."""
+
+    api_version: Literal["mcptasks.dev/v1alpha1"] = API_VERSION
+    kind: Literal["McpTool"] = "McpTool"
+    metadata: Metadata
+    spec: ToolSpec
+    status: ToolStatus = Field(default_factory=ToolStatus)
+
+    @property
+    def name(self) -> str:
+        """The tool's name as clients see it."""
+        return self.spec.name or self.metadata.name
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the operator found this very generation fit to be called."""
+        return self.status.observed_generation == self.metadata.generation and any(
+            condition.type == READY and condition.status == "True" for condition in self.status.conditions
+        )
