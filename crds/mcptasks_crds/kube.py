@@ -208,7 +208,7 @@ class Kube:
         )  # a watch has no total limit; a plain request gets one in request()
         try:
             response = await self._api.call_api(*parameters, _request_timeout=timeout)
-            if response.status >= 400:  # noqa: PLR2004 - the HTTP boundary between answers and errors
+            if response.status >= 400:
                 raise _error(f"{method} {path}", response.status, await response.read(), response.headers)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise RetryableError(f"{method} {path}: no answer: {error!r}") from error
@@ -242,7 +242,7 @@ def _error(what: str, status: int, body: bytes, headers: Mapping[str, str] | Non
             message, reason = str(document.get("message", message))[:2000], str(document.get("reason", ""))
     except ValueError:
         pass
-    if status == 410:  # noqa: PLR2004 - "Gone"
+    if status == 410:
         return GoneError(f"{what}: {message}", status=status, reason=reason)
     kind = _KINDS.get(status)
     if kind is not None:

@@ -1,0 +1,85 @@
+"""What is to be done about a task: needs, a status and clean-up, as frozen values.
+
+A decision is carried out in this order: what it *needs* (then it is taken anew, with what came of it); the *status*,
+written once with a version precondition where it differs from the object's; then what comes *after*. So the outcome
+stands before anything is cleaned up, and each part may be done twice.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.task import TaskStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfirmJob:
+    """Ask the API server whether the Job exists: the cache may be late."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateJob:
+    """Render the Job from the tool and create it; adopt one that is already there and ours."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadLog:
+    """Read the end of the tool's log."""
+
+    pod: str
+    container: str
+
+
+Need = ConfirmJob | CreateJob | ReadLog
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopJob:
+    """Let Kubernetes end the Job's pod (`activeDeadlineSeconds: 1`); the Job stays."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetireJob:
+    """After the task's end: have the Job removed later, and its pod ended now if it still runs."""
+
+    name: str
+    uid: str
+    ttl_seconds: int
+    stop: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteTask:
+    """The task's time is over: remove it, and all it owns with it."""
+
+    uid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordEvent:
+    """Tell people: one Kubernetes Event on the task."""
+
+    type: Literal["Normal", "Warning"]
+    reason: Reason
+    message: str
+
+
+Action = StopJob | RetireJob | DeleteTask | RecordEvent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What is to be done about a task."""
+
+    status: TaskStatus
+    """The whole status as it is to be (`report` is never changed by it)."""
+    need: Need | None = None
+    """What must be known or done first; the rest of the decision does not count then."""
+    after: tuple[Action, ...] = ()
+    """What to do once the status stands, in order."""
+    look_again_at: datetime | None = None
+    """When time alone will change the decision."""

@@ -1,0 +1,141 @@
+"""What was seen of a task and of its Job, as frozen values: the whole input of a decision.
+
+`observe` fills them from the API server's objects; nothing here reads a clock or the network.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, auto
+
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.task import McpTask
+from mcptasks_crds.tool import McpTool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """What of the tool the Job was rendered with; kept on the Job, so that a later edit of the tool changes nothing."""
+
+    tool_resource: str
+    tool_uid: str
+    tool_generation: int
+    container: str
+    """The name of the container that is the tool."""
+    start_deadline_seconds: int
+    timeout_seconds: int
+    grace_seconds: int
+    """How long the pod may take to end after it was told to."""
+    output_schema: str | None
+    """The tool's output schema as JSON text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Termination:
+    """How a container ended."""
+
+    exit_code: int
+    signal: int | None
+    reason: str
+    """The kubelet's word: `Completed`, `Error`, `OOMKilled`, `StartError`, `ContainerCannotRun`, ..."""
+    message: str
+    """What the container wrote to `$MCPTASK_RESULT`, or the kubelet's own explanation where it never ran."""
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerSeen:
+    """The tool's container."""
+
+    running_since: datetime | None
+    waiting_reason: str
+    """Why it does not run yet, the kubelet's word; empty when it is not waiting."""
+    waiting_message: str
+    termination: Termination | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodSeen:
+    """One pod of the Job."""
+
+    name: str
+    uid: str
+    phase: str
+    reason: str
+    """`Evicted`, `NodeLost`, `DeadlineExceeded`, ...; empty in a pod that is well."""
+    message: str
+    created_at: datetime
+    deleting: bool
+    """Whether it has a deletion timestamp: what its containers do from here on is not their own doing."""
+    node: str | None
+    unschedulable: str
+    """Why no node takes it (the condition `PodScheduled`'s message); empty where one did."""
+    container: ContainerSeen | None
+    """The tool's container; None as long as the kubelet has said nothing of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """A Job that has the name of the task's Job."""
+
+    name: str
+    uid: str
+    is_ours: bool
+    """Whether this very task (by uid) owns it."""
+    created_at: datetime
+    deleting: bool
+    finished: bool
+    """It carries the condition `Complete` or `Failed`: no pod of it runs."""
+    failure_reason: str
+    """The reason of its condition `FailureTarget` or `Failed` (`BackoffLimitExceeded`, `DeadlineExceeded`, ...)."""
+    failure_message: str
+    active_deadline_seconds: int | None
+    ttl_seconds_after_finished: int | None
+    execution: Execution | None
+    """None where the annotation is missing or unreadable, as on a Job that is not ours."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogSeen:
+    """The end of the container's log."""
+
+    text: str
+    """At most 64 KiB, the last part, decoded with replacement."""
+    is_whole: bool
+    """Whether nothing was cut off before it."""
+    unreadable: str = ""
+    """Why it could not be read; empty where it was."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """Why no Job can be made for the task."""
+
+    reason: Reason
+    message: str
+
+
+class Absent(Enum):
+    """What is known of a Job that is not in the cache."""
+
+    UNKNOWN = auto()
+    """The cache may be late."""
+    CONFIRMED = auto()
+    """The API server was asked: there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """All that a decision is made from."""
+
+    now: datetime
+    task: McpTask
+    tool: McpTool | None
+    """The tool of that name as it is now; only looked at while there is no Job."""
+    job: JobView | Absent
+    pods: tuple[PodSeen, ...] = ()
+    """The pods of the Job, oldest first."""
+    log: LogSeen | None = None
+    """The log, once a decision has asked for it."""
+    refusal: Refusal | None = None
+    """Why the Job was refused, once a decision has asked for it."""
