@@ -1,0 +1,56 @@
+# The words that people and CI use. `make help` prints them. Every word installs what it needs.
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-unit lint cluster-up cluster-down image crds chart bench lock venv
+
+CLUSTER ?= mcptasks
+BIN := .venv/bin
+DEVCLUSTER := $(BIN)/python -m mcptasks_devcluster
+
+help: ## Print these words
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: venv ## The main job, from nothing: cluster, image, helm install, real tools called by a real client
+	$(BIN)/python examples/demo.py --cluster $(CLUSTER)
+
+test: lint ## Everything: lint, types, and all tests, those on a real cluster included
+	$(BIN)/pytest
+
+test-unit: venv ## The tests that need neither cluster nor network (about a minute)
+	$(BIN)/pytest -m "not apiserver and not cluster"
+
+lint: venv ## ruff, mypy, import-linter, codespell, and generated files that are stale
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python -m mcptasks_crds.manifest --check
+
+cluster-up: venv ## Bring up a Kubernetes: a named context, kind where Docker is, else one built from source
+	$(DEVCLUSTER) up --name $(CLUSTER)
+
+cluster-down: venv ## Remove that cluster and all it left
+	$(DEVCLUSTER) down --name $(CLUSTER)
+
+image: venv ## Build the image, with docker, podman or buildah
+	$(DEVCLUSTER) image
+
+crds: venv ## Write the CRDs into the chart, from the models
+	$(BIN)/python -m mcptasks_crds.manifest
+
+chart: venv ## Lint and package the Helm chart into dist/
+	$$($(DEVCLUSTER) bin helm) lint charts/mcptasks
+	$$($(DEVCLUSTER) bin helm) package charts/mcptasks --destination dist
+
+bench: venv ## Measure, as ratios in one run, on the cluster; prints a table and writes benchmarks/results/
+	$(BIN)/python benchmarks/run.py --cluster $(CLUSTER)
+
+lock: venv ## Lock the dependencies anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --no-emit-index-url --generate-hashes \
+	  --all-extras --group dev --output-file locks/dev.txt
+	$(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --no-emit-index-url --generate-hashes \
+	  --extra operator --extra server --constraints locks/dev.txt --output-file locks/runtime.txt
+
+venv:
+	@scripts/bootstrap
