@@ -1,0 +1,68 @@
+"""The control groups of a cluster: one parent of its name in each hierarchy, made before and removed after.
+
+They belong to no process and outlive a killed cluster, so ``down`` looks for them by name.
+"""
+
+import errno
+import os
+import time
+from pathlib import Path
+
+from mcptasks_devcluster.errors import DevclusterError
+
+MOUNT = Path("/sys/fs/cgroup")
+_EMPTY_WITHIN = 20.0
+
+
+def group_name(cluster: str) -> str:
+    """The parent's name; the kubelet is told it as its root."""
+    return f"mcptasks-{cluster}"
+
+
+def hierarchies(mount: Path = MOUNT) -> list[Path]:
+    """Version 2 is one hierarchy; version 1 has one directory for each set of controllers (links are second names)."""
+    if (mount / "cgroup.controllers").exists() or not mount.is_dir():
+        return [mount]
+    return sorted(path for path in mount.iterdir() if path.is_dir() and not path.is_symlink())
+
+
+def create(cluster: str, mount: Path = MOUNT) -> None:
+    """Make the parents."""
+    for hierarchy in hierarchies(mount):
+        parent = hierarchy / group_name(cluster)
+        parent.mkdir(exist_ok=True)
+        # A new version 1 cpuset is empty and lets nothing in until it is filled.
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            if (hierarchy / name).exists() and (parent / name).exists() and not (parent / name).read_text().strip():
+                (parent / name).write_text((hierarchy / name).read_text())
+
+
+def leftovers(cluster: str, mount: Path = MOUNT) -> list[Path]:
+    """The parents that exist."""
+    candidates = (hierarchy / group_name(cluster) for hierarchy in hierarchies(mount))
+    return [path for path in candidates if path.is_dir()]
+
+
+def remove(cluster: str, mount: Path = MOUNT) -> None:
+    """Remove the parents and all below; waits for the last processes in them to end."""
+    deadline = time.monotonic() + _EMPTY_WITHIN
+    while found := leftovers(cluster, mount):
+        busy = [path for parent in found if (path := _remove_tree(parent)) is not None]
+        if busy and time.monotonic() > deadline:
+            raise DevclusterError(f"control groups still in use: {busy}")
+        if busy:
+            time.sleep(0.05)
+
+
+def _remove_tree(parent: Path) -> Path | None:
+    """Remove from the leaves up; gives the first that is still busy."""
+    for directory, _, _ in os.walk(parent, topdown=False):
+        try:
+            os.rmdir(directory)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            return Path(directory)
+    return None

@@ -1,0 +1,3 @@
+module mcptasks.dev/devcluster/helpers
+
+go 1.25.0

@@ -1,0 +1,187 @@
+"""The local provider: a control plane, and unless it is light a node, from programs built here.
+
+``up`` and ``down`` exclude each other by a lock. ``down`` trusts no file: it ends the processes that carry the
+cluster's mark, then removes control groups by name, then the state directory; so it also cleans up after a crash
+anywhere.
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from mcptasks_devcluster import cgroups
+from mcptasks_devcluster.build import ensure
+from mcptasks_devcluster.debian import ensure_packages
+from mcptasks_devcluster.errors import DevclusterError, Unavailable, WrongCluster
+from mcptasks_devcluster.images import export_image
+from mcptasks_devcluster.layout import free_port, lay_out_full, lay_out_light
+from mcptasks_devcluster.node import CONTAINERD_SOCKET
+from mcptasks_devcluster.paths import ClusterPaths
+from mcptasks_devcluster.processes import MARK, end_all, marked, namespace_init
+from mcptasks_devcluster.readiness import is_up, wait_until_up
+from mcptasks_devcluster.record import Record, Size, read_record
+from mcptasks_devcluster.report import read_report
+from mcptasks_devcluster.shell import run, say
+from mcptasks_devcluster.versions import FULL, LIGHT
+
+_READY_WITHIN = 180.0
+_NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+class LocalCluster:
+    """One cluster of the local provider."""
+
+    def __init__(self, paths: ClusterPaths) -> None:
+        self.paths = paths
+
+    def up(self, *, size: Size, kcm_qps: int) -> None:
+        """Start it, unless it is up; whatever is left of a broken one is removed first."""
+        with self._locked():
+            if self._is_already_up(size):
+                say(f"devcluster: {self.paths.name} is up")
+                return
+            self._clean()
+            if size == "full":
+                if os.geteuid() != 0:
+                    raise Unavailable("a whole local cluster needs root (namespaces, mounts); 'up --light' does not")
+                ensure_packages()
+            ensure(FULL if size == "full" else LIGHT)
+            say(f"devcluster: starting {self.paths.name} ({size}); logs in {self.paths.logs}")
+            record = self._start_full(kcm_qps) if size == "full" else self._start_light(kcm_qps)
+            wait_until_up(self.paths, record, timeout=_READY_WITHIN)
+
+    def down(self) -> None:
+        """Remove every trace; nothing to remove is fine."""
+        with self._locked():
+            self._clean()
+        self.paths.lock.unlink(missing_ok=True)
+
+    def load(self, image: str) -> None:
+        """Put an image (a docker archive's path, or a name in a local storage) onto the node."""
+        init = self._init()
+        with _archive(image, self.paths.state / "load.tar") as archive, archive.open("rb") as content:
+            ctr = ["ctr", "--address", str(CONTAINERD_SOCKET), "--namespace", "k8s.io"]
+            print(run([*enter_command(init), *ctr, "images", "import", "-"], stdin=content).strip())
+
+    def execute(self, argv: Sequence[str]) -> int:
+        """Run a program inside the cluster's namespaces, its standard streams being ours."""
+        return subprocess.run([*enter_command(self._init()), *argv], check=False).returncode
+
+    def restart(self, component: str) -> None:
+        """Kill one component and wait until the supervisor has started it again."""
+        before = read_report(self.paths).components.get(component)
+        if before is None:
+            known = ", ".join(read_report(self.paths).components)
+            raise WrongCluster(f"{self.paths.name} has no component {component!r}; it has: {known}")
+        if before.pid is not None:
+            os.kill(before.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while True:
+            now = read_report(self.paths).components[component]
+            if now.pid is not None and now.starts > before.starts:
+                return
+            if time.monotonic() > deadline:
+                raise DevclusterError(f"{component} was not started again; see {self.paths.logs}")
+            time.sleep(0.05)
+
+    def _is_already_up(self, size: Size) -> bool:
+        record = read_record(self.paths.record)
+        if record is None or not is_up(self.paths, record):
+            return False
+        if record.size != size and size == "full":
+            raise WrongCluster(f"{self.paths.name} is up and light; take it down first, or use another --name")
+        return True
+
+    def _start_light(self, kcm_qps: int) -> Record:
+        record = Record(name=self.paths.name, provider="local", size="light", port=free_port())
+        record.write(self.paths.record)
+        lay_out_light(self.paths, port=record.port, kcm_qps=kcm_qps)
+        self._start_supervisor(namespaces=(), listener=None)
+        return record
+
+    def _start_full(self, kcm_qps: int) -> Record:
+        # The host's side of the way in: made here, handed down to the process inside that accepts on it.
+        with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+            record = Record(name=self.paths.name, provider="local", size="full", port=listener.getsockname()[1])
+            record.write(self.paths.record)
+            lay_out_full(self.paths, port=record.port, kcm_qps=kcm_qps)
+            cgroups.create(self.paths.name)
+            self._start_supervisor(namespaces=_NAMESPACES, listener=listener.fileno())
+        return record
+
+    def _start_supervisor(self, *, namespaces: tuple[str, ...], listener: int | None) -> None:
+        argv = [*namespaces, sys.executable, "-m", "mcptasks_devcluster.supervisor", str(self.paths.state)]
+        if listener is not None:
+            argv.append(str(listener))
+        source = str(Path(__file__).parent.parent)
+        with (self.paths.logs / "supervisor.log").open("ab") as log:
+            subprocess.Popen(
+                argv,
+                env=supervisor_environment(self.paths.state, source),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=() if listener is None else (listener,),
+            )
+
+    def _clean(self) -> None:
+        if ended := end_all(self.paths.state):
+            say(f"devcluster: ended {ended} processes of {self.paths.name}")
+        cgroups.remove(self.paths.name)
+        if self.paths.state.exists():
+            shutil.rmtree(self.paths.state)
+
+    def _init(self) -> int:
+        init = namespace_init(self.paths.state)
+        if init is None:
+            light = bool(marked(self.paths.state))
+            raise WrongCluster(f"{self.paths.name} is {'light: it has no node' if light else 'not up'}")
+        return init
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.paths.lock.parent.mkdir(parents=True, exist_ok=True)
+        with self.paths.lock.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def supervisor_environment(state: Path, source: str) -> dict[str, str]:
+    """Little: the mark, a path, and no proxies or Python settings of whoever called ``up``."""
+    return {
+        MARK: str(state),
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": os.environ.get("HOME", "/"),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": source,
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def enter_command(init: int) -> list[str]:
+    """The prefix that runs a program inside; it starts in the root directory, so paths must be absolute."""
+    return ["nsenter", "--target", str(init), "--net", "--mount", "--pid", "--"]
+
+
+@contextmanager
+def _archive(image: str, target: Path) -> Iterator[Path]:
+    """A path is used as it is; a name is exported from where it was built."""
+    if Path(image).is_file():
+        yield Path(image)
+        return
+    try:
+        export_image(image, target)
+        yield target
+    finally:
+        target.unlink(missing_ok=True)
