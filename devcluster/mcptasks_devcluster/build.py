@@ -1,13 +1,12 @@
 """Building the programs from pinned Go modules, once; later runs find them in the cache directory."""
 
-import fcntl
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from mcptasks_devcluster.golang import Go, find_go
+from mcptasks_devcluster.locks import exclusive
 from mcptasks_devcluster.paths import cache_dir
 from mcptasks_devcluster.shell import run, say
 from mcptasks_devcluster.versions import GOBUILD, PROGRAMS, Program, build_key, linker_flags
@@ -22,8 +21,7 @@ def ensure(names: Sequence[str]) -> None:
     """Build what is missing of these; safe to be called by several processes at once."""
     if all(binary(name).exists() for name in names):
         return
-    (cache_dir() / "bin").mkdir(parents=True, exist_ok=True)
-    with _lock(cache_dir() / "bin" / ".lock"):
+    with exclusive(cache_dir() / "bin" / ".lock"):
         missing = [name for name in names if not binary(name).exists()]
         if not missing:
             return
@@ -52,10 +50,3 @@ def _build(go: Go, program: Program) -> None:
         timeout=3600,
     )
     unfinished.replace(target)
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -50,11 +50,14 @@ def make_authority(pki: Path) -> None:
     """``ca.crt`` and ``ca.key``, and the key that service account tokens are signed with."""
     pki.mkdir(parents=True, exist_ok=True, mode=0o700)
     run(
-        ["openssl", "req", "-x509", *_KEY, "-keyout", pki / "ca.key", "-out", pki / "ca.crt", "-days", _DAYS]
-        + ["-subj", "/CN=devcluster-ca", "-addext", "keyUsage=critical,digitalSignature,keyCertSign"]
+        [
+            *("openssl", "req", "-x509", *_KEY, "-days", _DAYS, "-subj", "/CN=devcluster-ca"),
+            *("-keyout", str(pki / "ca.key"), "-out", str(pki / "ca.crt")),
+            *("-addext", "keyUsage=critical,digitalSignature,keyCertSign"),
+        ]
     )
-    run(["openssl", "genrsa", "-out", pki / "sa.key", "2048"])
-    run(["openssl", "rsa", "-in", pki / "sa.key", "-pubout", "-out", pki / "sa.pub"])
+    run(["openssl", "genrsa", "-out", str(pki / "sa.key"), "2048"])
+    run(["openssl", "rsa", "-in", str(pki / "sa.key"), "-pubout", "-out", str(pki / "sa.pub")])
 
 
 def make_certificate(pki: Path, identity: Identity) -> None:

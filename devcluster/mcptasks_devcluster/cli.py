@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from mcptasks_devcluster.build import ensure
 from mcptasks_devcluster.clusters import bring_up, existing, provider_of, status, status_text, take_down
-from mcptasks_devcluster.errors import DevclusterError, WrongCluster
+from mcptasks_devcluster.errors import DevclusterError, WrongClusterError
 from mcptasks_devcluster.local import LocalCluster
 from mcptasks_devcluster.paths import DEFAULT_NAME, cluster_paths, known_clusters
 from mcptasks_devcluster.programs import program
@@ -132,7 +132,9 @@ def _logs(options: argparse.Namespace) -> int:
         return 0
     log = paths.logs / f"{options.component}.log"
     if not log.exists():
-        raise WrongCluster(f"no {log.name} in {paths.logs}: {', '.join(sorted(p.stem for p in paths.logs.glob('*.log')))}")
+        raise WrongClusterError(
+            f"no {log.name} in {paths.logs}: {', '.join(sorted(p.stem for p in paths.logs.glob('*.log')))}"
+        )
     print(*log.read_text(errors="replace").splitlines()[-_LOG_LINES:], sep="\n")
     return 0
 
@@ -149,7 +151,7 @@ def _execute(options: argparse.Namespace) -> int:
 def _local(name: str) -> LocalCluster:
     paths, record = existing(name)
     if record.provider != "local":
-        raise WrongCluster(f"{name} is of provider {record.provider}; only the local provider can do that")
+        raise WrongClusterError(f"{name} is of provider {record.provider}; only the local provider can do that")
     return LocalCluster(paths)
 
 

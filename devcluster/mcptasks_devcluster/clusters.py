@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import assert_never
 
 from mcptasks_devcluster.context import ContextCluster
-from mcptasks_devcluster.errors import WrongCluster
+from mcptasks_devcluster.errors import WrongClusterError
 from mcptasks_devcluster.kind import KindCluster
 from mcptasks_devcluster.local import LocalCluster
 from mcptasks_devcluster.paths import ClusterPaths, cluster_paths
@@ -62,7 +62,7 @@ def existing(name: str) -> tuple[ClusterPaths, Record]:
     paths = cluster_paths(name)
     record = read_record(paths.record)
     if record is None:
-        raise WrongCluster(f"there is no cluster {name}: python -m mcptasks_devcluster up --name {name}")
+        raise WrongClusterError(f"there is no cluster {name}: python -m mcptasks_devcluster up --name {name}")
     return paths, record
 
 

@@ -3,7 +3,7 @@
 import json
 import shutil
 
-from mcptasks_devcluster.errors import Unavailable
+from mcptasks_devcluster.errors import UnavailableError
 from mcptasks_devcluster.kubeconfig import write_kubeconfig
 from mcptasks_devcluster.paths import ClusterPaths
 from mcptasks_devcluster.programs import program
@@ -35,7 +35,9 @@ class ContextCluster:
 
     def load(self, image: str) -> None:
         """Refused: how images get there is known to whoever runs that cluster."""
-        raise Unavailable(f"{self.paths.name} is somebody's cluster: push {image} to a registry that it pulls from")
+        raise UnavailableError(
+            f"{self.paths.name} is somebody's cluster: push {image} to a registry that it pulls from"
+        )
 
 
 def view_arguments(named: Named) -> list[str]:

@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from mcptasks_devcluster.errors import Unavailable
+from mcptasks_devcluster.errors import UnavailableError
 from mcptasks_devcluster.shell import run, say
 from mcptasks_devcluster.versions import DEBIAN_PACKAGES
 
@@ -21,7 +21,9 @@ def ensure_packages() -> None:
         return
     command = ["apt-get", "install", "--yes", "--no-install-recommends", *missing]
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise Unavailable(f"the local cluster needs a Debian with: {' '.join(missing)}; as root: {' '.join(command)}")
+        raise UnavailableError(
+            f"the local cluster needs a Debian with: {' '.join(missing)}; as root: {' '.join(command)}"
+        )
     say(f"devcluster: installing from Debian: {' '.join(missing)}")
     patient = ["-o", "DPkg::Lock::Timeout=600"]
     noninteractive = {"DEBIAN_FRONTEND": "noninteractive"}

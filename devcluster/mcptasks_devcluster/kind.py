@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from mcptasks_devcluster.build import binary, ensure
-from mcptasks_devcluster.errors import CommandFailed, Unavailable
+from mcptasks_devcluster.errors import CommandError, UnavailableError
 from mcptasks_devcluster.images import export_image
 from mcptasks_devcluster.paths import ClusterPaths
 from mcptasks_devcluster.record import Record
@@ -59,7 +59,7 @@ class KindCluster:
             return
         try:
             self._kind("load", "docker-image", image, "--name", self.paths.name)
-        except CommandFailed:
+        except CommandError:
             archive = self.paths.state / "load.tar"
             try:
                 export_image(image, archive)
@@ -70,7 +70,7 @@ class KindCluster:
     def _kind(self, *arguments: str) -> str:
         chosen = engine()
         if chosen is None:
-            raise Unavailable("kind needs a Docker or podman engine that answers; --provider local needs none")
+            raise UnavailableError("kind needs a Docker or podman engine that answers; --provider local needs none")
         env = {"KIND_EXPERIMENTAL_PROVIDER": chosen} if chosen != "docker" else {}
         return run([kind_program(), *arguments], env=env)
 

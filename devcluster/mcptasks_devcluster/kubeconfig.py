@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from mcptasks_devcluster.errors import WrongCluster
+from mcptasks_devcluster.errors import WrongClusterError
 
 
 def kubeconfig(*, server: str, pki: Path, user: str, context: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def load_kubeconfig(path: Path) -> dict[str, Any]:
         return {}
     content = yaml.safe_load(path.read_text())
     if content is not None and not isinstance(content, dict):
-        raise WrongCluster(f"{path} is no kubeconfig")
+        raise WrongClusterError(f"{path} is no kubeconfig")
     return content or {}
 
 

@@ -15,7 +15,7 @@ from mcptasks_devcluster.node import ADDRESS, DNS_ADDRESS, Node, node_name
 from mcptasks_devcluster.paths import ClusterPaths
 from mcptasks_devcluster.plan import Plan
 
-_LIGHT_USERS = ("admin", "kube-controller-manager")
+_LIGHT_USERS = ("admin",)
 _API_PORT_INSIDE = 6443
 
 

@@ -5,7 +5,6 @@ cluster's mark, then removes control groups by name, then the state directory; s
 anywhere.
 """
 
-import fcntl
 import os
 import shutil
 import signal
@@ -20,9 +19,10 @@ from pathlib import Path
 from mcptasks_devcluster import cgroups
 from mcptasks_devcluster.build import ensure
 from mcptasks_devcluster.debian import ensure_packages
-from mcptasks_devcluster.errors import DevclusterError, Unavailable, WrongCluster
+from mcptasks_devcluster.errors import DevclusterError, UnavailableError, WrongClusterError
 from mcptasks_devcluster.images import export_image
 from mcptasks_devcluster.layout import free_port, lay_out_full, lay_out_light
+from mcptasks_devcluster.locks import exclusive
 from mcptasks_devcluster.node import CONTAINERD_SOCKET
 from mcptasks_devcluster.paths import ClusterPaths
 from mcptasks_devcluster.processes import MARK, end_all, marked, namespace_init
@@ -51,7 +51,9 @@ class LocalCluster:
             self._clean()
             if size == "full":
                 if os.geteuid() != 0:
-                    raise Unavailable("a whole local cluster needs root (namespaces, mounts); 'up --light' does not")
+                    raise UnavailableError(
+                        "a whole local cluster needs root (namespaces, mounts); 'up --light' does not"
+                    )
                 ensure_packages()
             ensure(FULL if size == "full" else LIGHT)
             say(f"devcluster: starting {self.paths.name} ({size}); logs in {self.paths.logs}")
@@ -62,7 +64,7 @@ class LocalCluster:
         """Remove every trace; nothing to remove is fine."""
         with self._locked():
             self._clean()
-        self.paths.lock.unlink(missing_ok=True)
+            self.paths.lock.unlink(missing_ok=True)
 
     def load(self, image: str) -> None:
         """Put an image (a docker archive's path, or a name in a local storage) onto the node."""
@@ -80,7 +82,7 @@ class LocalCluster:
         before = read_report(self.paths).components.get(component)
         if before is None:
             known = ", ".join(read_report(self.paths).components)
-            raise WrongCluster(f"{self.paths.name} has no component {component!r}; it has: {known}")
+            raise WrongClusterError(f"{self.paths.name} has no component {component!r}; it has: {known}")
         if before.pid is not None:
             os.kill(before.pid, signal.SIGKILL)
         deadline = time.monotonic() + 30
@@ -97,7 +99,7 @@ class LocalCluster:
         if record is None or not is_up(self.paths, record):
             return False
         if record.size != size and size == "full":
-            raise WrongCluster(f"{self.paths.name} is up and light; take it down first, or use another --name")
+            raise WrongClusterError(f"{self.paths.name} is up and light; take it down first, or use another --name")
         return True
 
     def _start_light(self, kcm_qps: int) -> Record:
@@ -145,14 +147,12 @@ class LocalCluster:
         init = namespace_init(self.paths.state)
         if init is None:
             light = bool(marked(self.paths.state))
-            raise WrongCluster(f"{self.paths.name} is {'light: it has no node' if light else 'not up'}")
+            raise WrongClusterError(f"{self.paths.name} is {'light: it has no node' if light else 'not up'}")
         return init
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self.paths.lock.parent.mkdir(parents=True, exist_ok=True)
-        with self.paths.lock.open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with exclusive(self.paths.lock):
             yield
 
 

@@ -73,7 +73,9 @@ class Node:
         ctr = ("ctr", "--address", str(CONTAINERD_SOCKET), "--namespace", "k8s.io")
         containerd = f"unix:{CONTAINERD_SOCKET}"
         return (
-            Component(name="forward", argv=(str(binary("forward")), "-to", f"127.0.0.1:{self.api_port}"), listener=True),
+            Component(
+                name="forward", argv=(str(binary("forward")), "-to", f"127.0.0.1:{self.api_port}"), listener=True
+            ),
             Component(name="containerd", argv=("containerd", "--config", "/run/containerd/config.toml")),
             Component(
                 name="pause-image",
@@ -103,7 +105,9 @@ class Node:
                 ),
                 after=(self.api_ready,),
             ),
-            Component(name="coredns", argv=(str(binary("coredns")), "-conf", "/run/coredns/Corefile"), after=(self.api_ready,)),
+            Component(
+                name="coredns", argv=(str(binary("coredns")), "-conf", "/run/coredns/Corefile"), after=(self.api_ready,)
+            ),
         )
 
 
@@ -164,7 +168,7 @@ def _cni_config() -> dict[str, Any]:
 
 
 def kubelet_config(cluster: str, ca: Path) -> dict[str, Any]:
-    """Never evicts and never collects images: a full disk is the machine's affair, and loaded images have no registry."""
+    """Never evicts for disk and never collects images: those that were loaded cannot be pulled again."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -182,7 +186,12 @@ def kubelet_config(cluster: str, ca: Path) -> dict[str, Any]:
         "failSwapOn": False,
         "enforceNodeAllocatable": [],
         "oomScoreAdj": 0,
-        "evictionHard": {"memory.available": "50Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%"},
+        "evictionHard": {
+            "memory.available": "50Mi",
+            "nodefs.available": "0%",
+            "nodefs.inodesFree": "0%",
+            "imagefs.available": "0%",
+        },
         "imageGCHighThresholdPercent": 100,
         "maxPods": 500,
         "clusterDomain": "cluster.local",

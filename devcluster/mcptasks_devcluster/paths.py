@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcptasks_devcluster.errors import WrongCluster
+from mcptasks_devcluster.errors import WrongClusterError
 
 DEFAULT_NAME = "mcptasks"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
@@ -24,7 +24,7 @@ def cache_dir(environ: Mapping[str, str] | None = None) -> Path:
 def check_name(name: str) -> str:
     """Refuse what cannot be a directory, a cgroup and a node's name at once."""
     if not _NAME.fullmatch(name):
-        raise WrongCluster(f"a cluster's name is at most 40 of a-z, 0-9 and inner '-', not {name!r}")
+        raise WrongClusterError(f"a cluster's name is at most 40 of a-z, 0-9 and inner '-', not {name!r}")
     return name
 
 

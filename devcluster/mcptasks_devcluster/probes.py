@@ -77,5 +77,6 @@ def _dns_answers(server: str, name: str) -> bool:
             return False
     if len(answer) < 12:
         return False
-    answered, flags, _, records = struct.unpack(">4H", answer[:8])
+    header: tuple[int, int, int, int] = struct.unpack(">4H", answer[:8])
+    answered, flags, _, records = header
     return answered == identifier and flags & 0x000F == 0 and records > 0

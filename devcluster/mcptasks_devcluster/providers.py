@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from mcptasks_devcluster.errors import WrongCluster
+from mcptasks_devcluster.errors import WrongClusterError
 from mcptasks_devcluster.kind import engine_answers
 from mcptasks_devcluster.record import ProviderName, Record, Size
 
@@ -56,14 +56,14 @@ def choose(
                 chosen = "kind" if size == "full" and engine() else "local"
         case "context":
             if named is None:
-                raise WrongCluster("--provider context needs --kubeconfig or --context (or MCPTASKS_KUBECONFIG)")
+                raise WrongClusterError("--provider context needs --kubeconfig or --context (or MCPTASKS_KUBECONFIG)")
             chosen = "context"
         case "kind" | "local":
             chosen = choice
         case _:
             assert_never(choice)
     if existing is not None and existing.provider != chosen:
-        raise WrongCluster(
+        raise WrongClusterError(
             f"{existing.name} exists and is of provider {existing.provider}, not {chosen}: take it down first"
         )
     return chosen

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcptasks_devcluster.addons import addon_objects
 from mcptasks_devcluster.api import Api
-from mcptasks_devcluster.errors import NotReady
+from mcptasks_devcluster.errors import NotReadyError
 from mcptasks_devcluster.node import node_name
 from mcptasks_devcluster.paths import ClusterPaths
 from mcptasks_devcluster.processes import marked
@@ -59,9 +59,9 @@ def wait_until_up(paths: ClusterPaths, record: Record, *, timeout: float) -> Non
     for number, (name, answer) in enumerate(questions(paths, record)):
         while not answer():
             if reason := _hopeless(paths):
-                raise NotReady(_explained(paths, reason))
+                raise NotReadyError(_explained(paths, reason))
             if time.monotonic() - started > timeout:
-                raise NotReady(_explained(paths, f"no {name} after {timeout:.0f} s"))
+                raise NotReadyError(_explained(paths, f"no {name} after {timeout:.0f} s"))
             time.sleep(_POLL)
         say(f"devcluster: {name} ready after {time.monotonic() - started:.1f} s")
         if number == 0 and record.size == "full":

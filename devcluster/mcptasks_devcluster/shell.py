@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from mcptasks_devcluster.errors import CommandFailed, Unavailable
+from mcptasks_devcluster.errors import CommandError, UnavailableError
 
 _LAST_WORDS = 2000
 
@@ -36,12 +36,12 @@ def run(
             check=False,
         )
     except FileNotFoundError as error:
-        raise Unavailable(f"{words[0]} is not installed") from error
+        raise UnavailableError(f"{words[0]} is not installed") from error
     except subprocess.TimeoutExpired as error:
-        raise CommandFailed(f"no end after {timeout:.0f} s: {shlex.join(words)}") from error
+        raise CommandError(f"no end after {timeout:.0f} s: {shlex.join(words)}") from error
     if done.returncode != 0:
         said = (done.stderr or done.stdout).decode(errors="replace")[-_LAST_WORDS:].strip()
-        raise CommandFailed(f"exit {done.returncode}: {shlex.join(words)}\n{said}")
+        raise CommandError(f"exit {done.returncode}: {shlex.join(words)}\n{said}")
     return done.stdout.decode(errors="replace")
 
 
@@ -49,7 +49,7 @@ def answers(argv: Sequence[str], *, timeout: float = 10) -> bool:
     """Whether the program is there and says yes."""
     try:
         run(argv, timeout=timeout)
-    except (CommandFailed, Unavailable):
+    except (CommandError, UnavailableError):
         return False
     return True
 

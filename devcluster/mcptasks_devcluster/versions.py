@@ -95,7 +95,7 @@ def linker_flags(program: Program) -> str:
 
 @cache
 def build_key(module: str) -> str:
-    """Names a build of one module: changes with any pinned version, source file or flag of it, and with nothing else."""
+    """Names a build of one module: changes with any pinned version, source file or flag of it, and only then."""
     digest = hashlib.sha256()
     for path in sorted((GOBUILD / module).rglob("*")):
         if path.is_file():
