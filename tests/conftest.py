@@ -1,0 +1,119 @@
+"""Clusters for tests: pytest-kind's own fixture, whoever serves it, and a namespace for each test.
+
+A test marked `cluster` gets a whole cluster (`cluster`: pytest-kind's `KindCluster`), one marked `apiserver` the light
+one, without a kubelet. Both use the same fixtures below: `kubeconfig`, `kube`, `namespace`.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from mcptasks_crds import names
+from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, TOOLS, Kind, Kube, NotFoundError
+from mcptasks_crds.manifest import custom_resource_definitions
+from mcptasks_devcluster.eventually import eventually
+
+ROOT: Final = Path(__file__).parents[1]
+OURS: Final = f"{names.MANAGED_BY_LABEL}={names.MANAGED_BY}"
+NAMESPACES: Final = "/api/v1/namespaces"
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def devcluster(*arguments: str) -> str:
+    """What the development cluster's command line prints; its progress goes to the terminal."""
+    command = [sys.executable, "-m", "mcptasks_devcluster", *arguments]
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def kind_programs(pytestconfig: pytest.Config) -> None:
+    """Give pytest-kind the `kind` stand-in and a kubectl, so that it downloads neither."""
+    options = pytestconfig.option
+    if options.kind_bin is None:
+        options.kind_bin = str(ROOT / "devcluster" / "bin" / "kind")
+    if options.kind_kubectl_bin is None:
+        options.kind_kubectl_bin = devcluster("bin", "kubectl")
+
+
+@pytest.fixture(scope="session")
+def cluster(kind_programs: None, request: pytest.FixtureRequest) -> Any:
+    """A whole cluster, as pytest-kind's `KindCluster`."""
+    return request.getfixturevalue("kind_cluster")
+
+
+@pytest.fixture(scope="session")
+def api_server(pytestconfig: pytest.Config) -> Iterator[Path]:
+    """The kubeconfig of a light cluster: a real API server and controllers, no kubelet."""
+    name = f"{pytestconfig.option.cluster_name}-light"
+    yield Path(devcluster("up", "--light", "--name", name))
+    if not pytestconfig.option.keep_cluster:
+        devcluster("down", "--name", name)
+
+
+@pytest.fixture
+def kubeconfig(request: pytest.FixtureRequest) -> Path:
+    """The kubeconfig of the cluster that the test's marker asks for."""
+    if request.node.get_closest_marker("cluster"):
+        return Path(request.getfixturevalue("cluster").kubeconfig_path)
+    return Path(request.getfixturevalue("api_server"))
+
+
+@pytest.fixture
+async def kube(kubeconfig: Path) -> AsyncIterator[Kube]:
+    """An open connection with all rights, and the CRDs installed."""
+    async with await Kube.connect(kubeconfig=kubeconfig) as kube:
+        await _install_crds(kube)
+        yield kube
+
+
+@pytest.fixture
+async def namespace(kube: Kube, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A namespace of the test's own; afterwards nothing of ours may be left without an owner, or held by us."""
+    created = await _create(kube, NAMESPACES, {"metadata": {"generateName": "t-"}})
+    name = created["metadata"]["name"]
+    yield name
+    leaks = [leak for kind in (TASKS, JOBS, PODS, SECRETS) for leak in await _leaks(kube, kind, name)]
+    await kube.request("DELETE", f"{NAMESPACES}/{name}")
+    assert leaks == []
+
+
+async def _leaks(kube: Kube, kind: Kind, namespace: str) -> list[str]:
+    """What of ours would outlive its task, or could not be deleted without us."""
+    selector = {} if kind is TASKS else {"labelSelector": OURS}
+    found: list[str] = []
+    for item in (await kube.list(kind, namespace, **selector))["items"]:
+        metadata = item["metadata"]
+        finalizers = [text for text in metadata.get("finalizers", ()) if "mcptasks" in text or "kopf" in text]
+        if finalizers:
+            found.append(f"{kind.plural}/{metadata['name']} is held by {finalizers}")
+        if kind is not TASKS and not metadata.get("ownerReferences"):
+            found.append(f"{kind.plural}/{metadata['name']} has no owner")
+    return found
+
+
+async def _install_crds(kube: Kube) -> None:
+    for definition in custom_resource_definitions():
+        path = f"{CRDS}/{definition['metadata']['name']}"
+        try:
+            await kube.request("PATCH", path, body=definition, content_type="application/merge-patch+json")
+        except NotFoundError:
+            await _create(kube, CRDS, definition)
+    for kind in (TASKS, TOOLS):
+        await eventually(lambda kind=kind: _is_served(kube, kind), what=f"{kind.plural} are served")
+
+
+async def _is_served(kube: Kube, kind: Kind) -> bool:
+    try:
+        await kube.list(kind, "default", limit="1")
+    except NotFoundError:
+        return False
+    return True
+
+
+async def _create(kube: Kube, path: str, manifest: dict[str, Any]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(await kube.request("POST", path, body=manifest))
+    return document
