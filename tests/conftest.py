@@ -8,10 +8,12 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
 from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, TOOLS, Kind, Kube, NotFoundError
 from mcptasks_crds.manifest import custom_resource_definitions
@@ -103,7 +105,7 @@ async def _install_crds(kube: Kube) -> None:
         except NotFoundError:
             await _create(kube, CRDS, definition)
     for kind in (TASKS, TOOLS):
-        await eventually(lambda kind=kind: _is_served(kube, kind), what=f"{kind.plural} are served")
+        await eventually(partial(_is_served, kube, kind), what=f"{kind.plural} are served")
 
 
 async def _is_served(kube: Kube, kind: Kind) -> bool:
