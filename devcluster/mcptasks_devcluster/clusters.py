@@ -17,8 +17,17 @@ from mcptasks_devcluster.report import read_report
 from mcptasks_devcluster.shell import answers
 
 
-def bring_up(name: str, *, choice: Choice, size: Size, named: Named | None, kcm_qps: int) -> ClusterPaths:
-    """Make the cluster be there, and give its paths."""
+def bring_up(
+    name: str,
+    *,
+    choice: Choice,
+    size: Size,
+    named: Named | None,
+    kcm_qps: int,
+    image: str | None = None,
+    config: str | None = None,
+) -> ClusterPaths:
+    """Make the cluster be there, and give its paths. ``image`` and ``config`` are kind's own and only for it."""
     paths = cluster_paths(name)
     provider = choose(choice, size=size, named=named, existing=read_record(paths.record))
     match provider:
@@ -28,7 +37,7 @@ def bring_up(name: str, *, choice: Choice, size: Size, named: Named | None, kcm_
                 named = Named(kubeconfig=str(paths.kubeconfig), context=None)
             ContextCluster(paths).up(named)
         case "kind":
-            KindCluster(paths).up()
+            KindCluster(paths).up(image=image, config=config)
         case "local":
             LocalCluster(paths).up(size=size, kcm_qps=kcm_qps)
         case _:

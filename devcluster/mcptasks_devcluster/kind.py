@@ -1,6 +1,5 @@
 """The kind provider: a cluster by the real kind, where a container engine answers."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +9,8 @@ from mcptasks_devcluster.images import export_image
 from mcptasks_devcluster.paths import ClusterPaths
 from mcptasks_devcluster.record import Record
 from mcptasks_devcluster.shell import answers, run, say
+
+STAND_IN = Path(__file__).parent.parent / "bin" / "kind"
 
 
 def engine() -> str | None:
@@ -31,7 +32,7 @@ class KindCluster:
     def __init__(self, paths: ClusterPaths) -> None:
         self.paths = paths
 
-    def up(self) -> None:
+    def up(self, *, image: str | None = None, config: str | None = None) -> None:
         """Create it, unless it exists; the kubeconfig is written anew either way."""
         Record(name=self.paths.name, provider="kind", size="full").write(self.paths.record)
         if self.exists():
@@ -39,7 +40,7 @@ class KindCluster:
             say(f"devcluster: {self.paths.name} is up (kind)")
             return
         say(f"devcluster: creating {self.paths.name} with kind")
-        self._kind(*create_arguments(self.paths.name, self.paths.kubeconfig))
+        self._kind(*create_arguments(self.paths.name, self.paths.kubeconfig, image=image, config=config))
 
     def down(self) -> None:
         """Delete it; kind does not mind if there is none."""
@@ -75,14 +76,20 @@ class KindCluster:
         return run([kind_program(), *arguments], env=env)
 
 
-def create_arguments(name: str, kubeconfig: Path) -> list[str]:
+def create_arguments(name: str, kubeconfig: Path, *, image: str | None, config: str | None) -> list[str]:
     """What kind is told; it waits for the node itself."""
-    return ["create", "cluster", "--name", name, "--kubeconfig", str(kubeconfig), "--wait", "180s"]
+    arguments = ["create", "cluster", "--name", name, "--kubeconfig", str(kubeconfig), "--wait", "180s"]
+    if image is not None:
+        arguments += ["--image", image]
+    if config is not None:
+        arguments += ["--config", config]
+    return arguments
 
 
 def kind_program() -> str:
-    """kind from PATH, else the pinned one, built. ``MCPTASKS_KIND`` names one where PATH holds a stand-in."""
-    if found := os.environ.get("MCPTASKS_KIND") or shutil.which("kind"):
+    """kind from PATH, unless that is our own stand-in; else the pinned one, built."""
+    found = shutil.which("kind")
+    if found is not None and Path(found).resolve() != STAND_IN.resolve():
         return found
     ensure(["kind"])
     return str(binary("kind"))

@@ -50,16 +50,6 @@ def merged(existing: dict[str, Any] | None, added: dict[str, Any]) -> dict[str, 
     return result
 
 
-def without(existing: dict[str, Any], context: str) -> dict[str, Any]:
-    """``existing`` without what ``merged`` put in under this name."""
-    result = dict(existing)
-    for section in ("clusters", "users", "contexts"):
-        result[section] = [entry for entry in result.get(section) or [] if entry["name"] != context]
-    if result.get("current-context") == context:
-        result["current-context"] = ""
-    return result
-
-
 def load_kubeconfig(path: Path) -> dict[str, Any]:
     """The file's content; an empty or missing file is an empty mapping."""
     if not path.exists():

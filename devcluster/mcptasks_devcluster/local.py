@@ -51,9 +51,7 @@ class LocalCluster:
             self._clean()
             if size == "full":
                 if os.geteuid() != 0:
-                    raise UnavailableError(
-                        "a whole local cluster needs root (namespaces, mounts); 'up --light' does not"
-                    )
+                    raise UnavailableError("a whole local cluster needs root for its namespaces; --light does not")
                 ensure_packages()
             ensure(FULL if size == "full" else LIGHT)
             say(f"devcluster: starting {self.paths.name} ({size}); logs in {self.paths.logs}")
