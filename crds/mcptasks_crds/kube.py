@@ -22,6 +22,7 @@ Json = dict[str, Any]
 
 REQUEST_TIMEOUT_SECONDS: Final = 30.0
 MERGE_PATCH: Final = "application/merge-patch+json"
+METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class KubeError(Exception):
@@ -110,6 +111,11 @@ class Kube:
     async def __aexit__(self, *_: object) -> None:
         await self._api.close()
 
+    @property
+    def configuration(self) -> client.Configuration:
+        """How the connection was made: address, certificates and token, for whoever needs one of his own."""
+        return self._api.configuration
+
     async def request(
         self,
         method: str,
@@ -118,6 +124,7 @@ class Kube:
         query: Mapping[str, str] | None = None,
         body: Json | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
         timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
     ) -> bytes:
         """Send one request and read its whole answer.
@@ -126,7 +133,13 @@ class Kube:
             KubeError: one of its kinds, by what the caller can do about it.
         """
         response = await self._send(
-            method, path, query=query, body=body, content_type=content_type, timeout_seconds=timeout_seconds
+            method,
+            path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            accept=accept,
+            timeout_seconds=timeout_seconds,
         )
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -141,6 +154,10 @@ class Kube:
     async def list(self, kind: Kind, namespace: str, **query: str) -> Json:
         """List the objects of a namespace. `query` holds the API's own parameters (`labelSelector`, `limit`, ...)."""
         return _parse(await self.request("GET", kind.path(namespace), query=query))
+
+    async def list_metadata(self, kind: Kind, namespace: str, **query: str) -> Json:
+        """List the objects of a namespace without what is in them: each item is its metadata alone."""
+        return _parse(await self.request("GET", kind.path(namespace), query=query, accept=METADATA_ONLY))
 
     async def create(self, kind: Kind, namespace: str, manifest: Json, **query: str) -> Json:
         """Create an object. `query` holds the API's own parameters (`dryRun`, `fieldValidation`, ...)."""
@@ -185,6 +202,20 @@ class Kube:
         finally:
             response.response.close()
 
+    async def stream(
+        self, kind: Kind, namespace: str, name: str, *, subresource: str, timeout_seconds: float, **query: str
+    ) -> AsyncIterator[bytes]:
+        """A subresource's bytes as they come (`log`), until its end or until nothing comes for `timeout_seconds`."""
+        path = kind.path(namespace, name, subresource=subresource)
+        response = await self._send("GET", path, query=query, accept="*/*", timeout_seconds=timeout_seconds)
+        try:
+            async for chunk in response.response.content.iter_any():
+                yield chunk
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise RetryableError(f"GET {path}: the answer was cut off: {error!r}") from error
+        finally:
+            response.response.close()
+
     async def _send(
         self,
         method: str,
@@ -194,12 +225,13 @@ class Kube:
         timeout_seconds: float,
         body: Json | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Any:
         parameters = await self._api.param_serialize(
             method=method,
             resource_path=path,
             query_params=list((query or {}).items()),
-            header_params={"Accept": "application/json", "Content-Type": content_type},
+            header_params={"Accept": accept, "Content-Type": content_type},
             body=body,
             auth_settings=["BearerToken"],
         )

@@ -61,6 +61,15 @@ def arguments_secret_name(task: str) -> str:
     return f"{task}-arguments"
 
 
+def event_name(task: str, reason: str) -> str:
+    """The name of the Kubernetes Event that tells of a task's end: the same end told twice is one Event.
+
+    >>> event_name("mt-abc", "ExitCode")
+    'mt-abc.exitcode'
+    """
+    return f"{task}.{reason.lower()}"
+
+
 def label_value(text: str) -> str:
     """The text itself where it is a valid label's value, else a hash of it.
 

@@ -1,0 +1,24 @@
+"""What can go wrong in the operator, split by what the caller does about it.
+
+What the API server answers is in `mcptasks_crds.kube`'s own tree; these are the operator's own.
+"""
+
+
+class OperatorError(Exception):
+    """The root: something the operator cannot go on with."""
+
+
+class SettingsError(OperatorError):
+    """The environment is wrong: say so and exit."""
+
+
+class InstallationError(OperatorError):
+    """The cluster lacks what the operator needs (its custom resource definitions, a permission): say so and exit."""
+
+
+class NotLeadingError(OperatorError):
+    """This process may not act now, another one may be acting: do nothing, and look again later."""
+
+
+class UnsettledError(OperatorError):
+    """A pass over a task did not come to an end within its bound: look again later."""

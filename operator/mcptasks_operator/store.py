@@ -1,0 +1,105 @@
+"""What was last seen of the cluster's objects: raw, the newest version of each, and nothing of what is gone.
+
+Fed by the watches, by answers to our own writes, and by single reads. An object is never replaced by an older version
+of itself, so no decision is made on a state from before our own last write. Resource versions are compared as numbers,
+as Kubernetes 1.35 allows; where one is no number, the later word is taken.
+"""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind
+
+Json = dict[str, Any]
+
+KINDS: Final = (TASKS, TOOLS, JOBS, PODS)
+"""What is watched."""
+REMEMBERED_REMOVALS: Final = 10_000
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether a resource version is newer than another; True where they cannot be compared and differ.
+
+    >>> is_newer("100", "99"), is_newer("99", "99"), is_newer("b", "a")
+    (True, False, True)
+    """
+    if version.isdecimal() and than.isdecimal():
+        return int(version) > int(than)
+    return version != than
+
+
+def version_of(document: Json) -> str:
+    """The object's resource version."""
+    return str(document["metadata"].get("resourceVersion", ""))
+
+
+class Store:
+    """The objects of one namespace, by kind and name."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Kind, dict[str, Json]] = {kind: {} for kind in KINDS}
+        self._pods: defaultdict[str, set[str]] = defaultdict(set)
+        self._removed: OrderedDict[tuple[Kind, str], str] = OrderedDict()
+
+    def put(self, kind: Kind, document: Json) -> bool:
+        """Take an object over. False where what is known of it, its end included, is as new or newer."""
+        name, version = document["metadata"]["name"], version_of(document)
+        known = self._objects[kind].get(name)
+        if known is not None and not is_newer(version, version_of(known)):
+            return False
+        removed = self._removed.get((kind, name))
+        if removed is not None and not is_newer(version, removed):
+            return False
+        self._objects[kind][name] = _without_managed_fields(document)
+        if kind is PODS:
+            self._pods[task_of(document)].add(name)
+        return True
+
+    def remove(self, kind: Kind, name: str, *, version: str) -> bool:
+        """Forget an object that is gone as of a version. False where a newer one of that name is known."""
+        known = self._objects[kind].get(name)
+        if known is not None and is_newer(version_of(known), version):
+            return False
+        self._removed[kind, name] = version
+        self._removed.move_to_end((kind, name))
+        if len(self._removed) > REMEMBERED_REMOVALS:
+            self._removed.popitem(last=False)
+        if known is not None:
+            del self._objects[kind][name]
+            if kind is PODS:
+                self._forget_pod(task_of(known), name)
+        return True
+
+    def get(self, kind: Kind, name: str) -> Json | None:
+        """The object as it was last seen."""
+        return self._objects[kind].get(name)
+
+    def names(self, kind: Kind) -> tuple[str, ...]:
+        """The names of all objects of a kind."""
+        return tuple(self._objects[kind])
+
+    def all(self, kind: Kind) -> Iterator[Json]:
+        """All objects of a kind; the store must not change meanwhile."""
+        return iter(self._objects[kind].values())
+
+    def pods_of(self, task: str) -> tuple[Json, ...]:
+        """The pods that carry a task's label."""
+        return tuple(self._objects[PODS][name] for name in self._pods.get(task, ()))
+
+    def _forget_pod(self, task: str, name: str) -> None:
+        self._pods[task].discard(name)
+        if not self._pods[task]:
+            del self._pods[task]
+
+
+def task_of(document: Json) -> str:
+    """The task that a Job or a pod says it belongs to; empty where it says nothing."""
+    return str(document["metadata"].get("labels", {}).get(names.TASK_LABEL, ""))
+
+
+def _without_managed_fields(document: Json) -> Json:
+    """A copy without the part of the metadata that is often larger than all the rest and that nobody here reads."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
+    return {**document, "metadata": metadata}
