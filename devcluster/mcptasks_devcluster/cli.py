@@ -11,6 +11,7 @@ from mcptasks_devcluster.clusters import bring_up, existing, provider_of, status
 from mcptasks_devcluster.errors import DevclusterError, WrongClusterError
 from mcptasks_devcluster.local import LocalCluster
 from mcptasks_devcluster.paths import DEFAULT_NAME, cluster_paths, known_clusters
+from mcptasks_devcluster.productimage.building import TARGETS, build_image
 from mcptasks_devcluster.programs import program
 from mcptasks_devcluster.providers import named_cluster
 from mcptasks_devcluster.record import read_record
@@ -66,6 +67,11 @@ def parser() -> argparse.ArgumentParser:
     shown.add_argument("program", choices=["kubectl", "helm"])
     shown.add_argument("--name", default=DEFAULT_NAME)
     shown.set_defaults(command=_bin)
+    image = commands.add_parser("image", help="build the project's image; prints the path of its docker archive")
+    image.add_argument("--target", choices=sorted(TARGETS), default="runtime", help="which of the Dockerfile's targets")
+    image.add_argument("--tag", default="dev", help="the image's tag (default dev)")
+    image.add_argument("--base", help="the base image (default: a registry's Python image, or one made here)")
+    image.set_defaults(command=_image)
     listed = commands.add_parser("list", help="print the names of all clusters")
     listed.set_defaults(command=_list)
     return root
@@ -163,6 +169,11 @@ def _build(options: argparse.Namespace) -> int:
 def _bin(options: argparse.Namespace) -> int:
     record = read_record(cluster_paths(options.name).record)
     print(program(options.program, prefer_path=record is not None and record.provider != "local"))
+    return 0
+
+
+def _image(options: argparse.Namespace) -> int:
+    print(build_image(options.target, tag=options.tag, base=options.base))
     return 0
 
 
