@@ -103,6 +103,7 @@ class ControlPlane:
                 f"--kube-api-qps={self.kcm_qps}",
                 f"--kube-api-burst={self.kcm_qps * 3 // 2}",
                 f"--use-service-account-credentials={'true' if self.whole else 'false'}",
+                f"--flex-volume-plugin-dir={self.data / 'volumeplugins'}",
                 "--leader-elect=false",
                 "--secure-port=0",
             ],

@@ -66,11 +66,14 @@ def lay_out_full(paths: ClusterPaths, *, port: int, kcm_qps: int) -> None:
     )
     node = Node(
         cluster=paths.name,
+        cache=paths.cache,
         state_run=paths.run,
         ca=paths.pki / "ca.crt",
         api_port=_API_PORT_INSIDE,
         api_ready=plane.ready,
     )
+    for directory in node.directories():
+        (paths.run / directory).mkdir(parents=True, exist_ok=True)
     for name, content in node.files().items():
         target = paths.run / name
         target.parent.mkdir(parents=True, exist_ok=True)

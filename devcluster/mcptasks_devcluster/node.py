@@ -22,6 +22,7 @@ POD_RANGE = "10.244.0.0/16"
 DNS_ADDRESS = "10.96.0.10"
 RUN = Path("/run")
 CONTAINERD_SOCKET = RUN / "containerd/containerd.sock"
+_OVERLAY = "lowerdir=/var/lib,upperdir=/run/var-lib/written,workdir=/run/var-lib/work"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class Node:
     """One node of one cluster."""
 
     cluster: str
+    cache: Path
+    """This tool's cache directory, as seen from the host."""
     state_run: Path
     """What is mounted on ``/run``, as seen from the host."""
     ca: Path
@@ -44,9 +47,14 @@ class Node:
         """Commands that make the network and the mounts, inside the new namespaces."""
         return (
             ("mount", "--make-rprivate", "/"),
-            ("mount", "--bind", str(self.state_run), "/run"),
-            # The kubelet links every container's log here, whatever it is told.
+            ("mount", "--bind", str(self.cache), f"{self.state_run}/cache"),
+            ("mount", "--rbind", str(self.state_run), "/run"),
+            # The kubelet and the network plugins write to fixed places there, whatever they are told.
             ("mount", "--bind", "/run/log", "/var/log"),
+            ("mount", "-t", "overlay", "-o", _OVERLAY, "overlay", "/var/lib"),
+            # Whatever was just covered, the cache directory is where it was: the programs and logs are there.
+            ("mkdir", "-p", str(self.cache)),
+            ("mount", "--bind", "/run/cache", str(self.cache)),
             ("ip", "link", "set", "lo", "up"),
             ("ip", "address", "add", f"{ADDRESS}/32", "dev", "lo"),
             # A route is needed for the address rewriting to happen; a bridge, as not every kernel has dummy devices.
@@ -65,8 +73,11 @@ class Node:
             "kube-proxy.yaml": yaml.safe_dump(_proxy_config()),
             "coredns/Corefile": corefile(),
             "resolv.conf": "",
-            "log/.keep": "",
         }
+
+    def directories(self) -> tuple[str, ...]:
+        """Under ``/run``; mounted from or onto."""
+        return ("cache", "log", "var-lib/written", "var-lib/work")
 
     def components(self) -> tuple[Component, ...]:
         """What runs on the node."""
