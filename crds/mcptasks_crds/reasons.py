@@ -40,6 +40,8 @@ class Reason(StrEnum):
     """A Job of that name exists and is not this task's."""
     IMAGE_INVALID = "ImageInvalid"
     """The image's name is not valid, or the image may not be pulled and is not on the node."""
+    CONTAINER_CANNOT_RUN = "ContainerCannotRun"
+    """The container could not be started at all: no such command, not executable, another processor's binary."""
     START_DEADLINE = "StartDeadline"
     """The container did not start within `startDeadlineSeconds`; the message holds the last cause."""
     JOB_DELETED = "JobDeleted"

@@ -19,6 +19,11 @@ class ConfirmJob:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConfirmPods:
+    """Ask the API server for the Job's pods, for the cache may be late: nothing final is said of a pod's absence else."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CreateJob:
     """Render the Job from the tool and create it; adopt one that is already there and ours."""
 
@@ -31,7 +36,7 @@ class ReadLog:
     container: str
 
 
-Need = ConfirmJob | CreateJob | ReadLog
+Need = ConfirmJob | ConfirmPods | CreateJob | ReadLog
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,12 @@ class Termination:
     """The kubelet's word: `Completed`, `Error`, `OOMKilled`, `StartError`, `ContainerCannotRun`, ..."""
     message: str
     """What the container wrote to `$MCPTASK_RESULT`, or the kubelet's own explanation where it never ran."""
+    message_limit: int = 4096
+    """The most bytes that Kubernetes keeps of such a message in this pod: min(4096, 12288 // all its containers).
+
+    A message of that length may be cut: the kubelet reads the last 4096 bytes of the file and keeps the first 12288 /
+    containers of those (kubelet: `tail.ReadAtMost`, `normalizeStatus`).
+    """
     started_at: datetime | None
     finished_at: datetime | None
 
@@ -135,6 +141,8 @@ class Observation:
     job: JobView | Absent
     pods: tuple[PodSeen, ...] = ()
     """The pods of the Job, oldest first."""
+    pods_confirmed: bool = False
+    """Whether `pods` were just read from the API server, once a decision has asked for it; the cache may be late."""
     log: LogSeen | None = None
     """The log, once a decision has asked for it."""
     refusal: Refusal | None = None
