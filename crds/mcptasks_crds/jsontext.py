@@ -23,7 +23,10 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def parse(text: str) -> Any:
-    """The value of a JSON text. NaN and infinities, which Python's parser takes, are refused, as is deep nesting.
+    """The value of a JSON text.
+
+    NaN and infinities, which Python's parser takes, are refused, as are deep nesting and integers of more than 4300
+    digits, which it does not take.
 
     Raises:
         JsonTextError: the text is not JSON.
@@ -34,6 +37,10 @@ def parse(text: str) -> Any:
         raise JsonTextError(f"{error.msg} at character {error.pos}") from error
     except RecursionError as error:
         raise JsonTextError("nested too deeply") from error
+    except JsonTextError:
+        raise
+    except ValueError as error:  # the interpreter's limit, which keeps the quadratic conversion of digits short
+        raise JsonTextError("an integer with too many digits") from error
     if _skip(text, end) != len(text):
         raise JsonTextError(f"more text after the value at character {end}")
     return value

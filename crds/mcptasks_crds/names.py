@@ -29,10 +29,20 @@ CALLER_LABEL: Final = f"{GROUP}/caller"
 """On a task: the caller as a label's value. An index for people: `spec.caller` decides."""
 EXECUTION_ANNOTATION: Final = f"{GROUP}/execution"
 """On a Job: what of the tool the operator still needs after the Job was rendered, as JSON."""
+ARGUMENTS_ANNOTATION: Final = f"{GROUP}/arguments"
+"""On a pod: the call's arguments as JSON text, where they stand in the task; the pod's file is made of it."""
+
+CONTRACT_VOLUME: Final = "mcptask"
+"""In a pod: the volume that holds what mcptasks gives it as files."""
+CONTRACT_PATH: Final = "/mcptask"
+"""In a pod: where that volume is mounted."""
 
 TASK_ID_PREFIX: Final = "mt-"
 _TASK_ID: Final = re.compile(r"mt-[a-z2-7]{26,52}")
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+
+TOOL_NAME_PATTERN: Final = r"^[A-Za-z0-9_.-]{1,128}$"
+"""What MCP lets a tool be called."""
 
 ARGUMENT_VARIABLE_PREFIX: Final = "ARG_"
 OWN_VARIABLE_PREFIX: Final = "MCPTASK_"
@@ -90,3 +100,27 @@ def argument_variable(property_name: str) -> str:
     'ARG_DRY_RUN'
     """
     return ARGUMENT_VARIABLE_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", property_name).upper()
+
+
+def is_own_variable(name: str) -> bool:
+    """Whether an environment variable's name is kept for what mcptasks gives a pod."""
+    return name.startswith((ARGUMENT_VARIABLE_PREFIX, OWN_VARIABLE_PREFIX))
+
+
+def is_own_key(key: str) -> bool:
+    """Whether a label or annotation is kept for mcptasks itself.
+
+    >>> [is_own_key(key) for key in ("mcptasks.dev/task", "example.com/task")]
+    [True, False]
+    """
+    return key.startswith(f"{GROUP}/")
+
+
+def scratch_volume(index: int) -> str:
+    """The name of the volume that is `/tmp` of a pod's container, by the container's place."""
+    return f"{CONTRACT_VOLUME}-tmp-{index}"
+
+
+def is_own_volume(name: str) -> bool:
+    """Whether a volume's name is kept for what mcptasks mounts into a pod."""
+    return name == CONTRACT_VOLUME or name.startswith(f"{CONTRACT_VOLUME}-")

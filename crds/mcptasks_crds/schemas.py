@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NoReturn
 
 import jsonschema_rs
@@ -47,10 +48,28 @@ class Schema:
 
     def violations(self, value: object) -> tuple[Violation, ...]:
         """In which ways a value breaks the schema, the first ten; empty if it conforms."""
-        found: list[Violation] = []
-        for error in self._validator.iter_errors(value):
-            pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in error.instance_path)
-            found.append(Violation(pointer=pointer, message=error.message))
-            if len(found) == MAX_VIOLATIONS:
-                break
-        return tuple(found)
+        try:
+            return tuple(_violation(error) for error in islice(self._validator.iter_errors(value), MAX_VIOLATIONS))
+        except UnicodeEncodeError:
+            # JSON can escape half of a surrogate pair; the validator's strings cannot hold it.
+            return self.violations(_whole_characters(value))
+        except ValueError:
+            return (Violation(pointer="", message="nested too deeply"),)
+
+
+def _violation(error: jsonschema_rs.ValidationError) -> Violation:
+    pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in error.instance_path)
+    return Violation(pointer=pointer, message=error.message)
+
+
+def _whole_characters(value: object) -> object:
+    """The value with each lone surrogate replaced by one other character, so that lengths stay."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_whole_characters(name): _whole_characters(each) for name, each in value.items()}
+        case list():
+            return [_whole_characters(each) for each in value]
+        case _:
+            return value

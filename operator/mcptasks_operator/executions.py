@@ -1,0 +1,44 @@
+"""What of the tool a Job carries along: an `Execution`, taken from the tool, as the Job's annotation, and back."""
+
+import json
+from dataclasses import asdict
+
+from pydantic import TypeAdapter, ValidationError
+
+from mcptasks_crds.tool import McpTool
+
+from .observation import Execution
+from .templates import Json, main_container
+
+_EXECUTION = TypeAdapter(Execution)
+
+
+def execution_of(tool: McpTool, pod: Json) -> Execution:
+    """What is kept of a tool whose pod is complete (its grace is set)."""
+    schema = tool.spec.output_schema
+    return Execution(
+        tool_resource=tool.metadata.name,
+        tool_uid=tool.metadata.uid,
+        tool_generation=tool.metadata.generation,
+        container=main_container(pod)["name"],
+        start_deadline_seconds=tool.spec.start_deadline_seconds,
+        timeout_seconds=tool.spec.timeout_seconds,
+        grace_seconds=pod["terminationGracePeriodSeconds"],
+        output_schema=None if schema is None else json.dumps(schema, ensure_ascii=False, separators=(",", ":")),
+    )
+
+
+def execution_to_json(execution: Execution) -> str:
+    """The annotation's text."""
+    return json.dumps(asdict(execution), ensure_ascii=False, separators=(",", ":"))
+
+
+def execution_from_json(text: str) -> Execution | None:
+    """What such a text says; None where it cannot be read, as people may write anything into an annotation.
+
+    Unknown members are passed over: a newer version may have written them.
+    """
+    try:
+        return _EXECUTION.validate_json(text, strict=True)
+    except ValidationError:
+        return None

@@ -1,0 +1,135 @@
+"""The Job of a task: rendered from the tool once, at first sight, and never again.
+
+Pure: the same task and tool give the same Job, so that a second POST of it changes nothing.
+"""
+
+from typing import Any, Final
+
+from mcptasks_crds import arguments, jsontext, names
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.schemas import Schema, SchemaError
+from mcptasks_crds.task import McpTask
+from mcptasks_crds.tool import McpTool
+
+from .errors import JobRefusedError
+from .executions import execution_of, execution_to_json
+from .hardening import harden
+from .podcontract import give_task
+from .references import argument_references
+from .refusals import refusals
+from .templates import Json, read_template
+
+DEADLINE_SLACK_SECONDS: Final = 60
+"""How much later than the operator Kubernetes itself ends a task's pod: only where the operator is dead."""
+
+
+def render(task: McpTask, tool: McpTool, *, assign_uid: bool = True) -> dict[str, Any]:
+    """The manifest of the Job that runs a task.
+
+    Arguments that stand in the task are held against the tool's input schema, for a task may have been written by
+    hand; those in a Secret were checked by whoever wrote it. `assign_uid=False` leaves the user of a pod whose author
+    names none to the platform.
+
+    Raises:
+        JobRefusedError: there can be no Job; the message names the field, of the tool or of the arguments.
+    """
+    if task.spec.arguments_from is None:
+        _check_arguments(task.spec.arguments or arguments.EMPTY, tool)
+    return render_unchecked(task, tool, assign_uid=assign_uid)
+
+
+def render_unchecked(task: McpTask, tool: McpTool, *, assign_uid: bool = True) -> dict[str, Any]:
+    """The manifest of a task's Job, whether or not its arguments conform: for the trial of a tool.
+
+    Raises:
+        JobRefusedError: there can be no Job; the message names the field of the tool.
+    """
+    template = read_template(tool.spec.job.template)
+    for refusal in refusals(template, tool=tool):
+        raise JobRefusedError(Reason.TOOL_INVALID, refusal)
+    required = _required_variables(template, task=task, tool=tool)
+    harden(template, assign_uid=assign_uid)
+    give_task(template, task=task, tool=tool, required=required)
+    labels = {
+        names.MANAGED_BY_LABEL: names.MANAGED_BY,
+        names.TASK_LABEL: task.metadata.name,
+        names.TOOL_LABEL: names.label_value(tool.name),
+    }
+    template["metadata"]["labels"].update(labels)
+    execution = execution_of(tool, template["spec"])
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": names.job_name(task.metadata.name),
+            "namespace": task.metadata.namespace,
+            "labels": {**tool.spec.job.metadata.labels, **labels},
+            "annotations": {
+                **tool.spec.job.metadata.annotations,
+                names.EXECUTION_ANNOTATION: execution_to_json(execution),
+            },
+            "ownerReferences": [_owner(task)],
+        },
+        "spec": {
+            # One pod, whatever happens to it. There is no podFailurePolicy: it could only ignore a disruption, which
+            # would run the tool a second time.
+            "backoffLimit": 0,
+            "completions": 1,
+            "parallelism": 1,
+            "podReplacementPolicy": "Failed",
+            "activeDeadlineSeconds": execution.start_deadline_seconds
+            + execution.timeout_seconds
+            + execution.grace_seconds
+            + DEADLINE_SLACK_SECONDS,
+            "template": template,
+        },
+    }
+
+
+def _check_arguments(text: str, tool: McpTool) -> None:
+    try:
+        jsontext.members(text)  # an object, no member twice
+        violations = Schema(tool.spec.input_schema).violations(jsontext.parse(text))
+    except jsontext.JsonTextError as error:
+        raise JobRefusedError(Reason.ARGUMENTS_INVALID, f"the arguments are not a JSON object: {error}") from error
+    except SchemaError as error:
+        raise JobRefusedError(Reason.TOOL_INVALID, f"inputSchema: {error}") from error
+    if violations:
+        raise JobRefusedError(Reason.ARGUMENTS_INVALID, "; ".join(str(violation) for violation in violations))
+
+
+def _required_variables(template: Json, *, task: McpTask, tool: McpTool) -> frozenset[str]:
+    """The variables that the template's own text refers to.
+
+    Raises:
+        JobRefusedError: one of them cannot be, or is not for these arguments.
+    """
+    possible = arguments.variable_names(tool.spec.input_schema)
+    text = None if task.spec.arguments_from is not None else task.spec.arguments or arguments.EMPTY
+    missing = {} if text is None else arguments.properties_without_variable(tool.spec.input_schema, text)
+    required: set[str] = set()
+    for reference in argument_references(template["spec"]):
+        if reference.variable not in possible.values():
+            raise JobRefusedError(
+                Reason.TOOL_INVALID,
+                f"{reference.field}: $({reference.variable}): no property of inputSchema has that variable",
+            )
+        required.add(reference.variable)
+    for each, reason in missing.items():
+        if possible.get(each) in required:
+            raise JobRefusedError(
+                Reason.ARGUMENTS_INVALID,
+                f"/{each}: {reason}, and the tool takes it as $({possible[each]})",
+            )
+    return frozenset(required)
+
+
+def _owner(task: McpTask) -> Json:
+    """The task owns the Job. `blockOwnerDeletion` is left unset: OpenShift wants a right on finalizers for it."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.TASK_KIND,
+        "name": task.metadata.name,
+        "uid": task.metadata.uid,
+        "controller": True,
+    }

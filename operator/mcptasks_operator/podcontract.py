@@ -1,0 +1,84 @@
+"""The contract with the pod, level 1: what a task gives its pod as environment and as files.
+
+Everything here works on a template that was read by `templates.read_template`, in place.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mcptasks_crds import arguments, names
+from mcptasks_crds.task import McpTask
+from mcptasks_crds.tool import McpTool
+
+from .expansion import escape
+from .hardening import TERMINATION_MESSAGE_PATH
+from .templates import Json, containers, main_container
+
+ARGUMENTS_FILE: Final = f"{names.CONTRACT_PATH}/{arguments.ARGUMENTS_KEY}"
+"""What `$MCPTASK_ARGUMENTS` names."""
+
+
+def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozenset[str]) -> None:
+    """Give each container of the pod the task: its arguments as variables and as a file, and where the result goes.
+
+    `required` names the variables that Kubernetes itself expands in a command: a pod in which one of them is missing
+    must not start, for its program would see the text `$(ARG_...)`.
+    """
+    pod = template["spec"]
+    secret = None if task.spec.arguments_from is None else task.spec.arguments_from.secret_name
+    text = task.spec.arguments or arguments.EMPTY
+    if secret is None:
+        template["metadata"]["annotations"][names.ARGUMENTS_ANNOTATION] = text
+    given = _argument_environment(tool, arguments_text=text, secret=secret, required=required)
+    for _, container in containers(pod):
+        own = _own_environment(container, task=task, tool=tool, is_main=container is main_container(pod))
+        # First of all, so that an author's own variables may be made of ours.
+        container["env"] = [*given, *own, *container.get("env", ())]
+        container.setdefault("volumeMounts", []).append(
+            {"name": names.CONTRACT_VOLUME, "mountPath": names.CONTRACT_PATH, "readOnly": True}
+        )
+    pod.setdefault("volumes", []).append(_volume(secret))
+
+
+def _argument_environment(
+    tool: McpTool, *, arguments_text: str, secret: str | None, required: frozenset[str]
+) -> list[Json]:
+    schema = tool.spec.input_schema
+    if secret is None:
+        variables = arguments.argument_variables(schema, arguments_text)
+        return [_variable(name, value) for name, value in variables.items()]
+    # Which of its keys the Secret has is not known here: a value that no variable can hold has none.
+    return [
+        {
+            "name": name,
+            "valueFrom": {"secretKeyRef": {"name": secret, "key": name, "optional": name not in required}},
+        }
+        for name in arguments.variable_names(schema).values()
+    ]
+
+
+def _own_environment(container: Json, *, task: McpTask, tool: McpTool, is_main: bool) -> list[Json]:
+    values: Mapping[str, str] = {
+        "MCPTASK_ID": task.metadata.name,
+        "MCPTASK_TOOL": tool.name,
+        "MCPTASK_ARGUMENTS": ARGUMENTS_FILE,
+    }
+    if is_main:  # the file is a container's own, and nobody reads another one's
+        values = {**values, "MCPTASK_RESULT": container.get("terminationMessagePath", TERMINATION_MESSAGE_PATH)}
+    return [_variable(name, value) for name, value in values.items()]
+
+
+def _variable(name: str, value: str) -> Json:
+    return {"name": name, "value": escape(value)}
+
+
+def _volume(secret: str | None) -> Json:
+    """One projected volume; the task endpoint's token will be another source of it."""
+    source: Json
+    if secret is None:
+        path = f"metadata.annotations['{names.ARGUMENTS_ANNOTATION}']"
+        source = {"downwardAPI": {"items": [{"path": arguments.ARGUMENTS_KEY, "fieldRef": {"fieldPath": path}}]}}
+    else:
+        items = [{"key": arguments.ARGUMENTS_KEY, "path": arguments.ARGUMENTS_KEY}]
+        source = {"secret": {"name": secret, "items": items}}
+    return {"name": names.CONTRACT_VOLUME, "projected": {"sources": [source]}}
