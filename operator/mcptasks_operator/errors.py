@@ -3,6 +3,8 @@
 What the API server answers is in `mcptasks_crds.kube`'s own tree; these are the operator's own.
 """
 
+from mcptasks_crds.reasons import Reason
+
 
 class OperatorError(Exception):
     """The root: something the operator cannot go on with."""
@@ -22,3 +24,12 @@ class NotLeadingError(OperatorError):
 
 class UnsettledError(OperatorError):
     """A pass over a task did not come to an end within its bound: look again later."""
+
+
+class JobRefusedError(OperatorError):
+    """No Job can be made for the task: end the task with this reason and message."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
