@@ -54,3 +54,19 @@ WORKDIR /tmp
 # A number: only so can a kubelet know that it is not root. Group 0 and nothing to write: any other number does too.
 USER 65532:0
 CMD ["mcptasks", "--help"]
+
+# The example tools: this project's own sources and tests, and what testing takes, on top of the image above.
+FROM dependencies AS testing
+COPY locks/dev.txt /build/locks/
+RUN --mount=type=secret,id=ca --mount=type=secret,id=pip --mount=type=cache,target=/root/.cache/pip \
+    if [ -s /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca; fi \
+    && /opt/build/bin/pip --python /opt/mcptasks/bin/python install \
+         --require-hashes --only-binary=:all: --root /testing --requirement /build/locks/dev.txt
+
+FROM ${BASE_IMAGE} AS sources
+COPY . /src
+RUN chmod -R a+rX,go-w /src
+
+FROM runtime AS examples
+COPY --from=testing /testing/opt/mcptasks /opt/mcptasks
+COPY --from=sources /src /src

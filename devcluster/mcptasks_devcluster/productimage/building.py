@@ -14,7 +14,7 @@ from mcptasks_devcluster.productimage.network import build_secrets
 from mcptasks_devcluster.productimage.sources import REPOSITORY, content_key
 from mcptasks_devcluster.shell import run, say
 
-TARGETS = {"runtime": "mcptasks"}
+TARGETS = {"runtime": "mcptasks", "examples": "mcptasks-examples"}
 """The Dockerfile's targets that become images, and the images' names."""
 
 
@@ -35,7 +35,7 @@ def build_image(target: str, *, tag: str, base: str | None = None) -> Path:
         engine = find_engine()
         chosen = base_image(engine, base)
         stem = f"{TARGETS[target]}-{tag}"
-        archive = directory / f"{stem}-{content_key(REPOSITORY, also=(image, chosen))}.tar"
+        archive = directory / f"{stem}-{content_key(REPOSITORY, target=target, also=(image, chosen))}.tar"
         if archive.exists():
             say(f"devcluster: {image} is as it was built before")
         else:

@@ -55,14 +55,37 @@ def build_files(root: Path) -> Iterator[Path]:
     yield from sorted(path for path in relative if rules.admits(path))
 
 
-def content_key(root: Path, *, also: Iterable[str] = ()) -> str:
-    """A hash of the Dockerfile, of every file of the build, and of what else the result depends on."""
+def content_key(root: Path, *, target: str, also: Iterable[str] = ()) -> str:
+    """A hash of the Dockerfile, of every file that the target is made from, and of what else the result depends on."""
     digest = hashlib.sha256()
     for word in also:
         digest.update(f"{len(word)}:{word}".encode())
-    for path in (Path("Dockerfile"), *build_files(root)):
+    copied = copied_paths((root / "Dockerfile").read_text(), target=target)
+    files = (path for path in build_files(root) if any(path.is_relative_to(source) for source in copied))
+    for path in (Path("Dockerfile"), *files):
         file = root / path
         content = file.read_bytes()
         digest.update(f"{path}\0{file.stat().st_mode & 0o111:o}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()[:16]
+
+
+def copied_paths(dockerfile: str, *, target: str) -> tuple[str, ...]:
+    """What the target and the stages before it copy from the context, so that a test's change rebuilds no product.
+
+    >>> copied_paths("FROM x AS a\\nCOPY b c /d/\\nFROM a AS e\\nCOPY --from=a f g", target="a")
+    ('b', 'c')
+    """
+    copied: list[str] = []
+    stage = ""
+    for line in dockerfile.splitlines():
+        words = line.split()
+        if words[:1] == ["FROM"]:
+            if stage == target:
+                break
+            stage = words[-1]
+        elif words[:1] == ["COPY"] and not words[1].startswith("--from="):
+            copied += words[1:-1]
+    if stage != target:
+        raise DevclusterError(f"the Dockerfile has no stage {target}")
+    return tuple(copied)
