@@ -1,15 +1,24 @@
 """What all models of the custom resources share."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 from pydantic.alias_generators import to_camel
 
 from .times import format_time
 
 Timestamp = Annotated[datetime, PlainSerializer(format_time, return_type=str)]
 """A moment, as RFC 3339 in the object."""
+
+
+def enforced(**keywords: JsonValue) -> Any:
+    """Keywords for a field's schema in the CRD: the API server enforces them, the model does not.
+
+    So an object that some other version's rules allowed can still be read, and a decision about a task cannot fail on a
+    text's length: whoever writes keeps to `limits`, and the API server has the last word.
+    """
+    return Field(json_schema_extra=keywords)
 
 
 class Resource(BaseModel):

@@ -38,6 +38,8 @@ CONTRACT_PATH: Final = "/mcptask"
 """In a pod: where that volume is mounted."""
 
 TASK_ID_PREFIX: Final = "mt-"
+TRIAL_TASK: Final = TASK_ID_PREFIX + "trial"
+"""The task whose Job is tried, never created, to see whether a tool can run. No task id is that short."""
 _TASK_ID: Final = re.compile(r"mt-[a-z2-7]{26,52}")
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 

@@ -13,37 +13,51 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .base import Resource, Timestamp
+from . import limits
+from .base import Resource, Timestamp, enforced
 from .metadata import Metadata
-from .names import API_VERSION
+from .names import API_VERSION, TOOL_NAME_PATTERN
 from .phases import Phase
 from .reasons import Reason
+
+Uid = Annotated[str, enforced(maxLength=64)]
+"""An object's uid."""
+ObjectName = Annotated[str, enforced(minLength=1, maxLength=253)]
+"""An object's name, a DNS-1123 subdomain."""
+Generation = Annotated[int, Field(ge=0)]
+"""An object's generation."""
+CallerName = Annotated[str, enforced(minLength=1, maxLength=limits.CALLER_STORED_BYTES)]
+"""Somebody who was authenticated."""
+Message = Annotated[str, enforced(maxLength=limits.MESSAGE_STORED_BYTES)]
+"""A sentence for people."""
+ResultText = Annotated[str, enforced(minLength=2, maxLength=limits.RESULT_STORED_BYTES)]
+"""A result as JSON text."""
 
 
 class ToolReference(Resource):
     """Which tool is called."""
 
-    name: str
+    name: Annotated[str, enforced(pattern=TOOL_NAME_PATTERN)]
     """The tool's name as the client sees it."""
-    uid: str | None = None
+    uid: Uid | None = None
     """The McpTool's uid at the time of the call."""
-    generation: int | None = None
+    generation: Generation | None = None
     """The McpTool's generation at the time of the call."""
 
 
 class ArgumentsSource(Resource):
     """Where arguments are that are too large for the object itself."""
 
-    secret_name: str
+    secret_name: ObjectName
     """A Secret in the task's namespace, owned by the task, with the arguments under the key `arguments.json`."""
 
 
 class Answer(Resource):
     """An answer to one question."""
 
-    response: str
+    response: Annotated[str, enforced(minLength=2, maxLength=limits.ANSWER_STORED_BYTES)]
     """The answer as MCP has it (`action`, `content`), as JSON text."""
-    by: str | None = None
+    by: CallerName | None = None
     """Who answered."""
 
 
@@ -52,17 +66,17 @@ class TaskSpec(Resource):
 
     tool: ToolReference
     """The tool that is called."""
-    arguments: str | None = None
+    arguments: Annotated[str, enforced(minLength=2, maxLength=limits.ARGUMENTS_INLINE_BYTES)] | None = None
     """The call's arguments, a JSON object as text. Absent where `argumentsFrom` is set."""
     arguments_from: ArgumentsSource | None = None
     """Where the arguments are, when they are too large to stand here."""
-    caller: str = "anonymous"
+    caller: CallerName = "anonymous"
     """Who called. Decides who may read, answer and cancel the task."""
     retention_seconds: Annotated[int, Field(ge=1, le=31_536_000)] = 3600
     """How long the task is kept after its end."""
     poll_interval_ms: Annotated[int, Field(ge=50, le=3_600_000)] = 1000
     """How often clients are told to poll, in milliseconds."""
-    answers: Mapping[str, Answer] = Field(default_factory=dict)
+    answers: Annotated[Mapping[str, Answer], enforced(maxProperties=limits.MAX_QUESTIONS)] = Field(default_factory=dict)
     """Answers by the question's key. The first one for a key stays."""
     cancel_requested: bool = False
     """Whether the task's client wants it cancelled. Cannot be taken back."""
@@ -77,18 +91,21 @@ class Progress(Resource):
     """The progress so far; never falls within one attempt."""
     total: float | None = None
     """What `progress` will be at the end, where known."""
-    message: str | None = None
+    message: Annotated[str, enforced(maxLength=limits.PROGRESS_MESSAGE_STORED_BYTES)] | None = None
     """What the tool is doing, for people."""
-    display: str | None = None
+    display: Annotated[str, enforced(maxLength=limits.PROGRESS_DISPLAY_STORED_BYTES)] | None = None
     """The two numbers as people read them: `3/10`."""
+    pod_uid: Uid | None = Field(default=None, alias="podUID")
+    """The pod that says so. Another attempt's pod may begin anew, and only the current one (`status.job.podUID`) is
+    believed."""
 
 
 class Question(Resource):
     """What the running pod asks."""
 
-    message: str
+    message: Annotated[str, enforced(maxLength=limits.QUESTION_MESSAGE_STORED_BYTES)]
     """The question, for people."""
-    requested_schema: str
+    requested_schema: Annotated[str, enforced(minLength=2, maxLength=limits.QUESTION_SCHEMA_STORED_BYTES)]
     """The form to be filled in, as MCP's elicitation schema, as JSON text."""
     asked_at: Timestamp
     """When it was asked."""
@@ -99,33 +116,35 @@ class Report(Resource):
 
     progress: Progress | None = None
     """The last progress."""
-    questions: Mapping[str, Question] = Field(default_factory=dict)
+    questions: Annotated[Mapping[str, Question], enforced(maxProperties=limits.MAX_QUESTIONS)] = Field(
+        default_factory=dict
+    )
     """Questions by key. A question stays as it was asked."""
-    result: str | None = None
+    result: ResultText | None = None
     """The result, as MCP's CallToolResult, as JSON text. Given once."""
 
 
 class ToolSeen(Resource):
     """The tool as it was when the Job was rendered."""
 
-    resource: str
+    resource: ObjectName
     """The McpTool's name."""
-    uid: str
+    uid: Uid
     """The McpTool's uid."""
-    generation: int
+    generation: Generation
     """The McpTool's generation."""
 
 
 class JobSeen(Resource):
     """The Job that runs the task."""
 
-    name: str
+    name: ObjectName
     """The Job's name."""
-    uid: str
+    uid: Uid
     """The Job's uid. Written once: a task never has a second Job."""
-    pod_name: str | None = None
+    pod_name: ObjectName | None = None
     """The pod of the current attempt."""
-    pod_uid: str | None = Field(default=None, alias="podUID")
+    pod_uid: Uid | None = Field(default=None, alias="podUID")
     """That pod's uid: reports are taken from it alone."""
 
 
@@ -141,7 +160,7 @@ class Stopping(Resource):
 class TaskResult(Resource):
     """Where the result is: here, or in the report. It is never kept twice."""
 
-    inline: str | None = None
+    inline: ResultText | None = None
     """The result, as MCP's CallToolResult, as JSON text."""
     source: Literal["report"] | None = Field(default=None, alias="from")
     """`report`: the result is `status.report.result`."""
@@ -152,7 +171,7 @@ class TaskError(Resource):
 
     code: int
     """The JSON-RPC error code."""
-    message: str
+    message: Message
     """What happened, for people."""
 
 
@@ -163,7 +182,7 @@ class TaskStatus(Resource):
     """Where the task stands. A phase that says it is over never changes."""
     reason: Reason | None = None
     """Why it ended, or is being stopped."""
-    message: str | None = None
+    message: Message | None = None
     """What is happening, for people."""
     last_updated_at: Timestamp | None = None
     """When the status last changed."""
@@ -173,7 +192,7 @@ class TaskStatus(Resource):
     """When the task ended."""
     expires_at: Timestamp | None = None
     """Until when the task is kept. While the task lives it is a lease, renewed and never lowered."""
-    attempts: int = 0
+    attempts: Annotated[int, Field(ge=0)] = 0
     """How many pods were started for the task."""
     exit_code: int | None = None
     """The exit code of the tool's container."""
@@ -187,7 +206,7 @@ class TaskStatus(Resource):
     """The result, once the tool gave one."""
     error: TaskError | None = None
     """The error, once the platform failed."""
-    log_tail: str | None = None
+    log_tail: Annotated[str, enforced(maxLength=limits.LOG_TAIL_STORED_BYTES)] | None = None
     """The end of the container's log: standard output and standard error, merged."""
     report: Report | None = None
     """The pod's own word."""

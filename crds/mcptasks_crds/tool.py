@@ -6,13 +6,62 @@ task promises.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from .base import Resource, Timestamp
+from .base import Resource, Timestamp, enforced
 from .metadata import Metadata
-from .names import API_VERSION
+from .names import API_VERSION, TOOL_NAME_PATTERN
+
+_ANYTHING: Final = {"x-kubernetes-preserve-unknown-fields": True}
+_OBJECT_SCHEMA: Final = {
+    "properties": {"type": {"type": "string", "enum": ["object"], "description": "MCP wants an object."}},
+    "required": ["type"],
+}
+_CONTAINERS: Final = {
+    "type": "array",
+    "maxItems": 64,
+    "items": {
+        "type": "object",
+        **_ANYTHING,
+        "required": ["name"],
+        "properties": {
+            "name": {"type": "string", "maxLength": 63, "description": "The container's name."},
+            "env": {
+                "type": "array",
+                "maxItems": 1024,
+                "description": "Environment variables; those of mcptasks come before them.",
+                "items": {
+                    "type": "object",
+                    **_ANYTHING,
+                    "required": ["name"],
+                    "properties": {
+                        "name": {"type": "string", "maxLength": 1024, "description": "The variable's name."}
+                    },
+                },
+            },
+        },
+    },
+}
+_TEMPLATE: Final = {
+    "required": ["spec"],
+    "properties": {
+        "spec": {
+            "type": "object",
+            **_ANYTHING,
+            "description": "The pod's spec: what Kubernetes takes.",
+            "required": ["containers"],
+            "properties": {
+                "containers": _CONTAINERS | {"minItems": 1, "description": "The pod's containers."},
+                "initContainers": _CONTAINERS | {"description": "Containers that run before them, or beside them."},
+                "restartPolicy": {"type": "string", "description": "`Never`, if given."},
+                "activeDeadlineSeconds": {"type": "integer", "format": "int64", "description": "Not to be given."},
+            },
+        }
+    },
+}
+"""What the CRD's rules look at of a pod template; all the rest is the API server's to judge, in a dry run."""
 
 
 class JobMetadata(Resource):
@@ -29,22 +78,24 @@ class ToolJob(Resource):
 
     metadata: JobMetadata = Field(default_factory=JobMetadata)
     """Labels and annotations for the Job."""
-    template: Mapping[str, Any]
+    template: Annotated[Mapping[str, Any], enforced(**_TEMPLATE)]
     """The pod template. The container named `tool`, else the first one, is the tool."""
 
 
 class ToolSpec(Resource):
     """What the tool is."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")] | None = None
+    name: Annotated[str, Field(pattern=TOOL_NAME_PATTERN)] | None = None
     """The tool's name as clients see it; the object's own name if absent."""
     title: Annotated[str, Field(max_length=256)] | None = None
     """The tool's name for people."""
     description: Annotated[str, Field(min_length=1, max_length=8192)]
     """What the tool does, for the model that chooses it."""
-    input_schema: Mapping[str, Any] = Field(default_factory=lambda: {"type": "object"})
+    input_schema: Annotated[Mapping[str, Any], enforced(**_OBJECT_SCHEMA)] = Field(
+        default_factory=lambda: {"type": "object"}
+    )
     """JSON Schema (2020-12) of the arguments: an object."""
-    output_schema: Mapping[str, Any] | None = None
+    output_schema: Annotated[Mapping[str, Any], enforced(**_OBJECT_SCHEMA)] | None = None
     """JSON Schema (2020-12) of the structured result: an object. A result that breaks it is a tool error."""
     annotations: Mapping[str, Any] | None = None
     """MCP's tool annotations, such as `readOnlyHint`."""
@@ -65,12 +116,18 @@ class ToolSpec(Resource):
 class Condition(Resource):
     """One condition, as Kubernetes has them."""
 
-    type: str
+    type: Annotated[str, enforced(minLength=1, maxLength=316)]
+    """What the condition speaks of."""
     status: Literal["True", "False", "Unknown"]
-    reason: str
-    message: str = ""
+    """Whether it is so."""
+    reason: Annotated[str, enforced(pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$", maxLength=1024)]
+    """Why, in one word for programs."""
+    message: Annotated[str, enforced(maxLength=32768)] = ""
+    """Why, in a sentence for people."""
     last_transition_time: Timestamp
+    """Since when `status` is what it is."""
     observed_generation: int | None = None
+    """The generation of the tool that this was found of."""
 
 
 READY = "Ready"
@@ -84,7 +141,9 @@ class ToolStatus(Resource):
 
     observed_generation: int | None = None
     """The generation that the conditions speak of."""
-    conditions: tuple[Condition, ...] = ()
+    conditions: Annotated[
+        tuple[Condition, ...], enforced(**{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]})
+    ] = ()
     """`Ready` and `EnvironmentComplete`."""
 
 

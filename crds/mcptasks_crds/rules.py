@@ -1,0 +1,291 @@
+"""What the API server enforces of a task's promises, whoever writes: the server, the operator, a pod, or kubectl.
+
+Keys are paths of fields below the object; "" is the object itself. `manifest` puts the rules there.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from . import limits, names
+from .cel import (
+    Rule,
+    append_only,
+    fits,
+    grows,
+    kept,
+    never_taken_back,
+    one_of,
+    same,
+    stored_bytes,
+    unchanged,
+    write_once,
+)
+from .phases import SUCCESSORS, Phase
+from .task import TaskSpec, TaskStatus
+
+Rules = Mapping[str, tuple[Rule, ...]]
+
+TASK_IS_OVER: Final = "the task is over: what came of it does not change any more"
+"""What the API server says to a late result, report or cancellation."""
+
+MUTABLE_SPEC: Final = frozenset({"answers", "cancelRequested", "detached"})
+"""What of a task's spec may change after its creation, each in one direction."""
+OPEN_AFTER_END: Final = frozenset({"expiresAt", "lastUpdatedAt", "message"})
+"""What of a task's status may change after its end: how long it is kept, and what people are told."""
+
+_TERMINAL: Final = one_of(phase for phase in Phase if phase.is_terminal)
+
+
+def _names(model: type[TaskSpec | TaskStatus]) -> tuple[str, ...]:
+    return tuple(field.alias or name for name, field in model.model_fields.items())
+
+
+def _frozen_spec() -> tuple[Rule, ...]:
+    """A new field of the spec is frozen until somebody decides otherwise."""
+    return tuple(
+        Rule(
+            rule=same(name),
+            message=f"{name} does not change after the call: a task runs what was asked for",
+            reason="FieldValueForbidden",
+            field_path=f".{name}",
+        )
+        for name in _names(TaskSpec)
+        if name not in MUTABLE_SPEC
+    )
+
+
+def _phase_successors() -> str:
+    steps = [
+        f"(oldSelf == '{phase}' && self in {one_of(following for following in Phase if following in successors)})"
+        for phase, successors in SUCCESSORS.items()
+        if successors
+    ]
+    return " || ".join(["self == oldSelf", *steps])
+
+
+def _agrees(field: str, phase: Phase) -> Rule:
+    return Rule(
+        rule=f"has(self.{field}) == (has(self.phase) && self.phase == '{phase}')",
+        message=f"{field} and the phase {phase} come together, in one write",
+        field_path=f".{field}",
+    )
+
+
+def _write_once(field: str, message: str) -> Rule:
+    return Rule(rule=write_once(field), message=message, reason="FieldValueForbidden", field_path=f".{field}")
+
+
+def _kept(field: str) -> Rule:
+    return Rule(
+        rule=kept(field), message=f"{field} cannot be removed", reason="FieldValueForbidden", field_path=f".{field}"
+    )
+
+
+def _fits(field: str, max_stored: int) -> Rule:
+    """Stands at the parent, for a rule at the text itself would repeat the text in its message."""
+    return Rule(
+        rule=f"!has(self.{field}) || ({unchanged(field)}) || {fits(f'self.{field}', max_stored)}",
+        message=f"{field} takes more than {max_stored} bytes as stored",
+        field_path=f".{field}",
+        on_creation=True,
+    )
+
+
+def _all_fit(field: str, texts: str, max_stored: int) -> Rule:
+    """`texts` is the text of one entry, by its `key`."""
+    total = f"self.{field}.map(key, {texts}).map(text, {stored_bytes('text')}).sum()"
+    return Rule(
+        rule=f"!has(self.{field}) || ({unchanged(field)}) || {total} <= {max_stored}",
+        message=f"{field} take more than {max_stored} bytes as stored, all together",
+        field_path=f".{field}",
+        on_creation=True,
+    )
+
+
+def _keys(field: str) -> Rule:
+    return Rule(
+        rule=f"!has(self.{field}) || self.{field}.all(key, key.matches(r'{limits.QUESTION_KEY_PATTERN}'))",
+        message=f"a key of {field} must match {limits.QUESTION_KEY_PATTERN}",
+        field_path=f".{field}",
+    )
+
+
+_OBJECT: Final = (_kept("status"),)
+
+_SPEC: Final = (
+    *_frozen_spec(),
+    Rule(
+        rule="has(self.arguments) != has(self.argumentsFrom)",
+        message="exactly one of arguments and argumentsFrom must be given",
+    ),
+    Rule(
+        rule=f"!has(self.arguments) || bytes(self.arguments).size() <= {limits.ARGUMENTS_INLINE_BYTES}",
+        message=f"arguments take more than {limits.ARGUMENTS_INLINE_BYTES} bytes: give argumentsFrom, a Secret",
+        field_path=".arguments",
+    ),
+    Rule(
+        rule=never_taken_back("cancelRequested"),
+        message="a cancellation cannot be taken back",
+        reason="FieldValueForbidden",
+        field_path=".cancelRequested",
+    ),
+    Rule(
+        rule=never_taken_back("detached"),
+        message="a task's id that was handed out cannot be taken back",
+        reason="FieldValueForbidden",
+        field_path=".detached",
+    ),
+    Rule(
+        rule=append_only("answers"),
+        message="an answer cannot be changed or removed: the first one for a key stays",
+        reason="FieldValueForbidden",
+        field_path=".answers",
+    ),
+    _keys("answers"),
+    _all_fit(
+        "answers",
+        "self.answers[key].response + (has(self.answers[key].by) ? self.answers[key].by : '')",
+        limits.ANSWERS_STORED_BYTES,
+    ),
+)
+
+_HAS_PROGRESS: Final = "has({0}.report) && has({0}.report.progress)"
+_OLD_PROGRESS: Final = _HAS_PROGRESS.format("oldSelf")
+_NEW_PROGRESS: Final = _HAS_PROGRESS.format("self")
+_ANOTHER_POD: Final = (
+    "has(self.report.progress.podUID) && (!has(oldSelf.report.progress.podUID) || "
+    "self.report.progress.podUID != oldSelf.report.progress.podUID)"
+)
+
+_STATUS: Final = (
+    Rule(
+        rule=f"!(has(oldSelf.phase) && oldSelf.phase in {_TERMINAL}) || ("
+        + " && ".join(f"({same(name)})" for name in _names(TaskStatus) if name not in OPEN_AFTER_END)
+        + ")",
+        message=TASK_IS_OVER,
+        reason="FieldValueForbidden",
+    ),
+    _kept("phase"),
+    _agrees("result", Phase.COMPLETED),
+    _agrees("error", Phase.FAILED),
+    Rule(
+        rule=f"!(has(self.phase) && self.phase == '{Phase.STOPPING}') || has(self.stopping)",
+        message=f"the phase {Phase.STOPPING} needs stopping: why and since when",
+        reason="FieldValueRequired",
+        field_path=".stopping",
+    ),
+    _kept("job"),
+    _write_once("tool", "the tool that the task runs is written once"),
+    _write_once("stopping", "why and since when a task is being stopped is written once"),
+    Rule(
+        rule=grows("expiresAt"),
+        message="expiresAt never moves back: a client was told that long",
+        reason="FieldValueForbidden",
+        field_path=".expiresAt",
+    ),
+    Rule(
+        rule=grows("attempts"),
+        message="attempts never become fewer",
+        reason="FieldValueForbidden",
+        field_path=".attempts",
+    ),
+    _kept("report"),
+    Rule(
+        rule="!has(self.result) || has(self.result.inline) != (has(self.report) && has(self.report.result))",
+        message="a result is kept once: inline, or in the report with result.from: report",
+        field_path=".result",
+    ),
+    Rule(
+        rule=f"!({_OLD_PROGRESS}) || ({_NEW_PROGRESS} && ("
+        f"self.report.progress.progress >= oldSelf.report.progress.progress || ({_ANOTHER_POD})))",
+        message="progress never falls within one attempt",
+        reason="FieldValueForbidden",
+        field_path=".report.progress",
+    ),
+    Rule(
+        rule=f"!({_NEW_PROGRESS} && has(self.report.progress.podUID))"
+        f" || ({_OLD_PROGRESS} && self.report.progress == oldSelf.report.progress)"
+        " || (has(self.job) && has(self.job.podUID) && self.job.podUID == self.report.progress.podUID)",
+        message="progress is taken from the pod of the current attempt alone",
+        reason="FieldValueForbidden",
+        field_path=".report.progress",
+    ),
+    _fits("logTail", limits.LOG_TAIL_STORED_BYTES),
+)
+
+TASK_RULES: Final[Rules] = {
+    "": _OBJECT,
+    "spec": _SPEC,
+    "status": _STATUS,
+    "status.phase": (
+        Rule(
+            rule=_phase_successors(),
+            message="the phase cannot follow the one that stands",
+            reason="FieldValueForbidden",
+        ),
+    ),
+    "status.job": (
+        _write_once("name", "a task has one Job: its name is written once"),
+        _write_once("uid", "a task has one Job: its uid is written once"),
+    ),
+    "status.result": (
+        Rule(
+            rule="has(self.inline) != has(self.from)",
+            message="exactly one of inline and from must be given",
+        ),
+        _fits("inline", limits.RESULT_STORED_BYTES),
+    ),
+    "status.report": (
+        _write_once("result", "a result is given once"),
+        Rule(
+            rule=append_only("questions"),
+            message="a question cannot be changed or removed",
+            reason="FieldValueForbidden",
+            field_path=".questions",
+        ),
+        _keys("questions"),
+        _all_fit(
+            "questions",
+            "self.questions[key].message + self.questions[key].requestedSchema",
+            limits.QUESTIONS_STORED_BYTES,
+        ),
+        _fits("result", limits.RESULT_STORED_BYTES),
+    ),
+}
+
+_PREFIXES: Final = (names.ARGUMENT_VARIABLE_PREFIX, names.OWN_VARIABLE_PREFIX)
+_RESERVED: Final = " && ".join(f"!variable.name.startsWith('{prefix}')" for prefix in _PREFIXES)
+
+
+def _no_reserved_names(field: str) -> Rule:
+    return Rule(
+        rule=f"!has(self.{field}) || self.{field}.all(each, !has(each.env) || each.env.all(variable, {_RESERVED}))",
+        message=f"environment variables that begin with {' or '.join(_PREFIXES)} are set by mcptasks",
+        field_path=f".{field}",
+    )
+
+
+TOOL_RULES: Final[Rules] = {
+    "": (
+        Rule(
+            rule="has(self.spec.name) || self.metadata.name.size() <= 128",
+            message="MCP's names have at most 128 characters: give spec.name, or a shorter metadata.name",
+            field_path=".spec.name",
+        ),
+    ),
+    "spec.job.template.spec": (
+        Rule(
+            rule="!has(self.restartPolicy) || self.restartPolicy == 'Never'",
+            message="restartPolicy must be Never, or absent: a container that starts again would run the call twice",
+            field_path=".restartPolicy",
+        ),
+        Rule(
+            rule="!has(self.activeDeadlineSeconds)",
+            message="activeDeadlineSeconds is not for a tool to set: use timeoutSeconds and startDeadlineSeconds",
+            reason="FieldValueForbidden",
+            field_path=".activeDeadlineSeconds",
+        ),
+        _no_reserved_names("containers"),
+        _no_reserved_names("initContainers"),
+    ),
+}
