@@ -20,7 +20,7 @@ class ConfirmJob:
 
 @dataclass(frozen=True, kw_only=True)
 class ConfirmPods:
-    """Ask the API server for the Job's pods, for the cache may be late: nothing final is said of a pod's absence else."""
+    """Ask the API server for the Job's pods: the cache may be late, and a pod's absence can end a task."""
 
 
 @dataclass(frozen=True, kw_only=True)

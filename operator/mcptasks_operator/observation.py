@@ -140,7 +140,7 @@ class Observation:
     """The tool of that name as it is now; only looked at while there is no Job."""
     job: JobView | Absent
     pods: tuple[PodSeen, ...] = ()
-    """The pods of the Job, oldest first."""
+    """The pods of the Job, oldest first; those of `status.job.uid` where the Job is gone: they may outlive it."""
     pods_confirmed: bool = False
     """Whether `pods` were just read from the API server, once a decision has asked for it; the cache may be late."""
     log: LogSeen | None = None

@@ -1,0 +1,68 @@
+"""What remains to be done about a task that is over: retire its Job, and remove the task when its time is over.
+
+Its status never changes again.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from mcptasks_crds.task import TaskStatus
+
+from .decision import Action, Decision, DeleteTask, RetireJob
+from .expiry import retention
+from .observation import JobView, Observation, PodSeen
+from .situation import is_over
+
+RETIRED_TTL_SECONDS: Final = 600
+"""How long a finished Job and its pod, and so its log, stay behind the task's end."""
+STOP_NOW_SECONDS: Final = 1
+"""The Job's deadline by which Kubernetes is told to end its pod."""
+_LINGER: Final = timedelta(seconds=30)
+"""How long a pod may take to end after its tool ended by itself: sidecars, and the kubelet's own delay."""
+
+
+def after_the_end(observation: Observation) -> Decision:
+    """The decision on a task that is over."""
+    task = observation.task
+    retire, again = retirement(observation, task.status)
+    expires_at = _expires_at(observation)
+    if observation.now >= expires_at:
+        return Decision(status=task.status, after=(*retire, DeleteTask(uid=task.metadata.uid)))
+    return Decision(
+        status=task.status, after=retire, look_again_at=expires_at if again is None else min(again, expires_at)
+    )
+
+
+def retirement(observation: Observation, status: TaskStatus) -> tuple[tuple[Action, ...], datetime | None]:
+    """How the Job of a task that is over with that status is retired, and when to look at it again."""
+    job = observation.job
+    if not isinstance(job, JobView) or job.deleting:
+        return (), None
+    if not job.is_ours and (status.job is None or status.job.uid != job.uid):
+        return (), None
+    ended_at = _ended_at(observation, status)
+    patience = ended_at + _LINGER
+    running = not job.finished and not job.failure_reason
+    stop = running and (not _ended_well(observation.pods) or observation.now >= patience)
+    again = patience if running and not stop else None
+    stopped = job.active_deadline_seconds == STOP_NOW_SECONDS
+    if job.ttl_seconds_after_finished == RETIRED_TTL_SECONDS and (stopped or not stop):
+        return (), again
+    return (RetireJob(name=job.name, uid=job.uid, ttl_seconds=RETIRED_TTL_SECONDS, stop=stop),), again
+
+
+def _ended_well(pods: tuple[PodSeen, ...]) -> bool:
+    """Whether all tools ended without our doing. Stopping such a Job would only make a failed one of it."""
+    return bool(pods) and all(is_over(pod) for pod in pods)
+
+
+def _ended_at(observation: Observation, status: TaskStatus) -> datetime:
+    return status.finished_at or status.last_updated_at or observation.now - _LINGER
+
+
+def _expires_at(observation: Observation) -> datetime:
+    status, task = observation.task.status, observation.task
+    if status.expires_at is not None:
+        return status.expires_at
+    finished = status.finished_at or status.last_updated_at or task.metadata.creation_timestamp or observation.now
+    return finished + retention(task)

@@ -1,0 +1,121 @@
+"""What is to be done about a task: one pure and total function of what was seen of it, `now` included.
+
+The decision is an ordered ladder: each rung is a small function that either knows the answer or passes the question on,
+and the last one always answers. Read `LADDER` aloud and you know the operator.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, assert_never
+
+from mcptasks_crds import limits
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.task import TaskStatus
+
+from .cleanup import STOP_NOW_SECONDS, after_the_end, retirement
+from .decision import Action, Decision, RecordEvent, StopJob
+from .ending import (
+    ended_by_itself,
+    gave_a_result,
+    job_is_gone,
+    job_is_over,
+    job_passed_its_deadline,
+    pod_failed,
+    pod_was_deleted,
+)
+from .expiry import renewal
+from .observation import Observation
+from .situation import Situation
+from .starting import has_no_job, name_is_taken
+from .statuses import ended, living
+from .stopping import cancel_is_wanted, is_stopping, run_limit_is_over
+from .verdicts import Ask, End, GoOn, Verdict
+from .waiting import image_is_invalid, runs, start_deadline_is_over, waits
+
+_EVENT_NOTE_BYTES: Final = 1000  # the API allows 1024
+_GOOD: Final = frozenset({Reason.SUCCEEDED, Reason.CANCELLED})
+
+LADDER: Final[tuple[Callable[[Situation], Verdict | None], ...]] = (
+    gave_a_result,
+    # Here a question before the task, and our own queue, will keep a task from having a Job at all.
+    name_is_taken,
+    has_no_job,
+    is_stopping,
+    ended_by_itself,  # retries: a failure that is not the last attempt's passes on from here
+    cancel_is_wanted,
+    job_is_gone,
+    # Here a suspended Job waits for its queue, Kueue or an approval; its start deadline has not begun.
+    job_passed_its_deadline,
+    pod_failed,
+    pod_was_deleted,
+    job_is_over,
+    image_is_invalid,
+    start_deadline_is_over,
+    # Here an open question of the pod makes the task InputRequired, and its run limit stands still.
+    run_limit_is_over,
+    runs,
+    waits,
+)
+"""The first rung that knows the answer gives it."""
+
+
+def decide(observation: Observation) -> Decision:
+    """What is to be done about a task, whatever was seen of it."""
+    task = observation.task
+    if task.metadata.deletion_timestamp is not None:
+        return Decision(status=task.status)  # Kubernetes removes what it owns; nothing is started any more
+    if task.status.phase is not None and task.status.phase.is_terminal:
+        return after_the_end(observation)
+    situation = Situation(seen=observation)
+    match _verdict(situation):
+        case Ask() as verdict:
+            return Decision(status=task.status, need=verdict.need)
+        case GoOn() as verdict:
+            return _go_on(situation, verdict)
+        case End() as verdict:
+            return _end(situation, verdict)
+        case unknown:
+            assert_never(unknown)
+
+
+def _verdict(situation: Situation) -> Verdict:
+    for rung in LADDER:
+        verdict = rung(situation)
+        if verdict is not None:
+            return verdict
+    raise AssertionError("the last rung always answers")
+
+
+def _go_on(situation: Situation, verdict: GoOn) -> Decision:
+    status = living(situation, verdict)
+    stop = _stop_job(situation) if verdict.stopping is not None else ()
+    return Decision(status=status, after=stop, look_again_at=_earliest(situation, status, verdict.until))
+
+
+def _stop_job(situation: Situation) -> tuple[Action, ...]:
+    job = situation.job
+    if job is None or job.finished or job.deleting or job.active_deadline_seconds == STOP_NOW_SECONDS:
+        return ()
+    return (StopJob(name=job.name, uid=job.uid),)
+
+
+def _earliest(situation: Situation, status: TaskStatus, until: datetime | None) -> datetime:
+    assert status.expires_at is not None
+    lease = renewal(situation.task, status.expires_at)
+    return lease if until is None else min(lease, until)
+
+
+def _end(situation: Situation, verdict: End) -> Decision:
+    status = ended(situation, verdict)
+    retire, again = retirement(situation.seen, status)
+    event = RecordEvent(
+        type="Normal" if verdict.reason in _GOOD else "Warning",
+        reason=verdict.reason,
+        message=limits.clip(verdict.message, _EVENT_NOTE_BYTES),
+    )
+    assert status.expires_at is not None
+    return Decision(
+        status=status,
+        after=(*retire, event),
+        look_again_at=status.expires_at if again is None else min(again, status.expires_at),
+    )

@@ -1,0 +1,125 @@
+"""Rungs about the ends that nobody on our side asked for: the report's, the tool's own, and what Kubernetes tells."""
+
+from datetime import timedelta
+from typing import Final
+
+from mcptasks_crds.jsontext import JsonTextError
+from mcptasks_crds.phases import Phase
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.task import TaskResult
+
+from .decision import ConfirmJob, ConfirmPods
+from .results import needs_log, result_of, tool_error
+from .situation import Situation
+from .toolresults import says_error
+from .verdicts import Ask, End, Verdict, failed
+
+_DEADLINE: Final = "DeadlineExceeded"
+
+
+def gave_a_result(situation: Situation) -> Verdict | None:
+    """The pod reported its result and the API server accepted it: that was first, whatever came after."""
+    report = situation.status.report
+    if report is None or report.result is None:
+        return None
+    try:
+        is_error = says_error(report.result)
+    except JsonTextError as error:
+        return failed(Reason.RESULT_LOST, f"the result that the tool reported cannot be read: {error}")
+    return End(
+        phase=Phase.COMPLETED,
+        reason=Reason.TOOL_ERROR if is_error else Reason.SUCCEEDED,
+        message="the tool reported an error" if is_error else "completed",
+        result=TaskResult(source="report"),
+    )
+
+
+def ended_by_itself(situation: Situation) -> Verdict | None:
+    """The tool's container ended, and it was its own doing. The Job's `Complete` would tell it two seconds later.
+
+    With retries, a failure will be final only once the Job makes no further attempt; that question belongs here.
+    """
+    end = situation.own_end
+    return None if end is None or situation.job is None else result_of(situation, end)
+
+
+def job_is_gone(situation: Situation) -> Verdict | None:
+    """The Job that the task had is not there, or not for long. There will not be another one."""
+    if situation.job is not None and not situation.job.deleting:
+        return None
+    if situation.job is None and not situation.job_is_confirmed_missing:
+        return Ask(need=ConfirmJob())
+    name = situation.job.name if situation.recorded is None and situation.job else _recorded_name(situation)
+    return failed(Reason.JOB_DELETED, f"the Job {name} was deleted from outside")
+
+
+def job_passed_its_deadline(situation: Situation) -> Verdict | None:
+    """The Job's own deadline, the backstop for an operator that was away, or somebody's `kubectl patch`."""
+    job = situation.job
+    if job is None or job.failure_reason != _DEADLINE:
+        return None
+    if not situation.seen.pods_confirmed:
+        return Ask(need=ConfirmPods())
+    started = situation.started_at
+    if started is None or situation.now < started + timedelta(seconds=situation.execution.timeout_seconds):
+        return failed(Reason.JOB_FAILED, f"Kubernetes ended the Job: {job.failure_message or _DEADLINE}")
+    message = f"stopped: it ran longer than its limit of {situation.execution.timeout_seconds} s"
+    return needs_log(situation) or tool_error(
+        Reason.RUN_LIMIT, message, said="", log=situation.log, kept=situation.status.log_tail
+    )
+
+
+def pod_failed(situation: Situation) -> Verdict | None:
+    """The pod failed as a whole: evicted, refused by its node, or with a node that was lost."""
+    pod = situation.pod
+    if pod is None or not (pod.phase == "Failed" or situation.termination is not None):
+        return None
+    if pod.deleting and not pod.reason:
+        return None
+    why = ": ".join(filter(None, (pod.reason, pod.message or _word_on_container(situation))))
+    return failed(Reason.POD_FAILED, f"the pod {pod.name} failed: {why or 'its container never ran'}")
+
+
+def pod_was_deleted(situation: Situation) -> Verdict | None:
+    """The pod is being deleted, or is gone, and nobody on our side did it."""
+    pod, known = situation.pod, situation.recorded
+    if pod is not None:
+        return failed(Reason.POD_DELETED, _deleted(pod.name)) if pod.deleting else None
+    if known is None or known.pod_name is None:
+        return None
+    if not situation.seen.pods_confirmed:
+        return Ask(need=ConfirmPods())
+    return _job_completed(situation) or failed(Reason.POD_DELETED, _deleted(known.pod_name))
+
+
+def job_is_over(situation: Situation) -> Verdict | None:
+    """The Job is finished and no pod tells why."""
+    job = situation.job
+    if job is None or not job.finished:
+        return None
+    if not situation.seen.pods_confirmed:
+        return Ask(need=ConfirmPods())
+    why = ": ".join(filter(None, (job.failure_reason, job.failure_message)))
+    return _job_completed(situation) or failed(Reason.JOB_FAILED, f"the Job {job.name} failed: {why}")
+
+
+def _job_completed(situation: Situation) -> Verdict | None:
+    job = situation.job
+    if job is None or not job.finished or job.failure_reason:
+        return None
+    return failed(Reason.RESULT_LOST, "the Job completed, but no pod tells what the tool gave")
+
+
+def _word_on_container(situation: Situation) -> str:
+    end, container = situation.termination, situation.container
+    if end is not None:
+        return ": ".join(filter(None, (end.reason, end.message)))
+    return "" if container is None else ": ".join(filter(None, (container.waiting_reason, container.waiting_message)))
+
+
+def _recorded_name(situation: Situation) -> str:
+    return "of the task" if situation.recorded is None else situation.recorded.name
+
+
+def _deleted(pod: str) -> str:
+    return f"the pod {pod} was deleted: drained, preempted, or by hand"

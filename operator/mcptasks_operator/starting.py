@@ -1,0 +1,105 @@
+"""Rungs for a task that has no Job yet and is not known to have had one."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from mcptasks_crds.phases import Phase
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.tool import READY, McpTool
+
+from .decision import ConfirmJob, CreateJob
+from .observation import JobView
+from .situation import Situation
+from .verdicts import Ask, End, GoOn, Verdict, failed
+
+PATIENCE: Final = timedelta(seconds=3)
+"""How late the view of a tool may be: a task and its tool may come from one `kubectl apply`."""
+_LOOK_AGAIN: Final = timedelta(seconds=1)
+
+
+def name_is_taken(situation: Situation) -> Verdict | None:
+    """A Job of that name is not ours, and never becomes so."""
+    if situation.recorded is not None or situation.job is not None or not isinstance(situation.seen.job, JobView):
+        return None
+    return failed(Reason.JOB_NAME_TAKEN, f"a Job named {situation.seen.job.name} exists and is not this task's")
+
+
+def has_no_job(situation: Situation) -> Verdict | None:
+    """No Job yet: it is to be made, unless something stands against it."""
+    if situation.recorded is not None or situation.job is not None:
+        return None
+    for rung in (_is_cancelled, _is_refused, _tool_is_missing, _tool_is_unchecked, _tool_is_invalid):
+        verdict = rung(situation)
+        if verdict is not None:
+            return verdict
+    return Ask(need=CreateJob())
+
+
+def _is_cancelled(situation: Situation) -> Verdict | None:
+    if situation.stopping is None and not situation.task.spec.cancel_requested:
+        return None
+    return _once_there_is_no_job(
+        situation, End(phase=Phase.CANCELLED, reason=Reason.CANCELLED, message="cancelled before it started")
+    )
+
+
+def _is_refused(situation: Situation) -> Verdict | None:
+    refusal = situation.seen.refusal
+    return None if refusal is None else failed(refusal.reason, refusal.message)
+
+
+def _tool_is_missing(situation: Situation) -> Verdict | None:
+    called, tool = situation.task.spec.tool, situation.seen.tool
+    if tool is not None and called.uid not in (None, tool.metadata.uid):
+        message = f"the tool {called.name} that was called is gone: another one has its name now"
+    elif tool is None:
+        message = f"there is no tool named {called.name}"
+    else:
+        return None
+    return _wait(situation, message, until=_accepted_at(situation) + PATIENCE) or _once_there_is_no_job(
+        situation, failed(Reason.TOOL_NOT_FOUND, message)
+    )
+
+
+def _tool_is_unchecked(situation: Situation) -> Verdict | None:
+    """The tool was edited and nobody has looked at it yet, or our view of it is older than the call."""
+    tool = situation.seen.tool
+    assert tool is not None
+    called = situation.task.spec.tool.generation
+    is_late = called is not None and tool.metadata.generation < called
+    if tool.status.observed_generation == tool.metadata.generation and not is_late:
+        return None
+    seconds = tool.spec.start_deadline_seconds
+    deadline = _accepted_at(situation) + timedelta(seconds=seconds)
+    return _wait(situation, "waiting for the tool's definition to be checked", until=deadline) or (
+        _once_there_is_no_job(
+            situation, failed(Reason.TOOL_INVALID, f"the tool's definition was not checked within {seconds} s")
+        )
+    )
+
+
+def _tool_is_invalid(situation: Situation) -> Verdict | None:
+    tool = situation.seen.tool
+    if tool is None or tool.is_ready:
+        return None
+    return _once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, f"the tool is not ready: {_why(tool)}"))
+
+
+def _why(tool: McpTool) -> str:
+    words = (f"{each.reason}: {each.message}" for each in tool.status.conditions if each.type == READY)
+    return next(words, "nothing says that it is")
+
+
+def _wait(situation: Situation, message: str, *, until: datetime) -> GoOn | None:
+    if situation.now >= until:
+        return None
+    return GoOn(phase=Phase.PENDING, message=message, until=min(until, situation.now + _LOOK_AGAIN))
+
+
+def _once_there_is_no_job(situation: Situation, end: End) -> Verdict:
+    """An end that holds only if no Job runs: we may have made one just before we were restarted."""
+    return end if situation.job_is_confirmed_missing else Ask(need=ConfirmJob())
+
+
+def _accepted_at(situation: Situation) -> datetime:
+    return situation.task.metadata.creation_timestamp or situation.now - PATIENCE

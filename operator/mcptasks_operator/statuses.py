@@ -1,0 +1,95 @@
+"""The whole status that follows from a situation and a verdict on it.
+
+What was seen (tool, Job, pod, times) goes in whatever the verdict is; the rest is the verdict's. `report` is the pod's
+own word and passes through untouched.
+"""
+
+from typing import Final
+
+from mcptasks_crds import limits
+from mcptasks_crds.phases import Phase
+from mcptasks_crds.task import JobSeen, TaskError, TaskStatus, ToolSeen
+
+from .expiry import expiry, lease
+from .situation import NEVER_RAN, Situation
+from .verdicts import End, GoOn
+
+INTERNAL_ERROR: Final = -32603
+"""JSON-RPC: Internal error."""
+
+
+def living(situation: Situation, verdict: GoOn) -> TaskStatus:
+    """The status of a task that goes on."""
+    old = situation.status
+    status = _seen(situation, pod_is_news=verdict.pod_is_news).model_copy(
+        update={
+            "phase": verdict.phase,
+            "reason": verdict.reason,
+            "message": limits.clip(verdict.message, limits.MESSAGE_STORED_BYTES),
+            "stopping": verdict.stopping or old.stopping,
+            "log_tail": verdict.log_tail or old.log_tail,
+            "expires_at": lease(situation.task, situation.now),
+        }
+    )
+    return _dated(situation, status)
+
+
+def ended(situation: Situation, verdict: End) -> TaskStatus:
+    """The status of a task that is over."""
+    message = limits.clip(verdict.message, limits.MESSAGE_STORED_BYTES)
+    failure = TaskError(code=INTERNAL_ERROR, message=message) if verdict.phase is Phase.FAILED else None
+    status = _seen(situation, pod_is_news=True).model_copy(
+        update={
+            "phase": verdict.phase,
+            "reason": verdict.reason,
+            "message": message,
+            "result": verdict.result,
+            "error": failure,
+            "log_tail": verdict.log_tail,
+            "finished_at": situation.now,
+            "expires_at": expiry(situation.task, situation.now),
+        }
+    )
+    return _dated(situation, status)
+
+
+def _seen(situation: Situation, *, pod_is_news: bool) -> TaskStatus:
+    old = situation.status
+    update: dict[str, object] = {"tool": old.tool or _tool(situation), "job": _job(situation, pod_is_news=pod_is_news)}
+    if pod_is_news:
+        update |= {
+            "attempts": max(old.attempts, len(situation.seen.pods)),
+            "started_at": situation.started_at,
+            "exit_code": _exit_code(situation),
+        }
+    return old.model_copy(update=update)
+
+
+def _tool(situation: Situation) -> ToolSeen | None:
+    execution = None if situation.job is None else situation.job.execution
+    if execution is None:
+        return None
+    return ToolSeen(resource=execution.tool_resource, uid=execution.tool_uid, generation=execution.tool_generation)
+
+
+def _job(situation: Situation, *, pod_is_news: bool) -> JobSeen | None:
+    known = situation.recorded
+    if known is None and situation.job is not None:
+        known = JobSeen(name=situation.job.name, uid=situation.job.uid)
+    if known is None or situation.pod is None or not pod_is_news:
+        return known
+    return known.model_copy(update={"pod_name": situation.pod.name, "pod_uid": situation.pod.uid})
+
+
+def _exit_code(situation: Situation) -> int | None:
+    termination = situation.termination
+    if termination is None or termination.reason in NEVER_RAN:
+        return situation.status.exit_code
+    return termination.exit_code
+
+
+def _dated(situation: Situation, status: TaskStatus) -> TaskStatus:
+    """The status, with a new date only where anything else is new: so that an unchanged one is not written again."""
+    if status == situation.status:
+        return status
+    return status.model_copy(update={"last_updated_at": situation.now})

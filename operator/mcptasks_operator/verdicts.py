@@ -1,0 +1,52 @@
+"""What a rung of the ladder may say: know more first, go on, or end. `statuses` makes the status of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mcptasks_crds.phases import Phase
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.task import Stopping, TaskResult
+
+from .decision import Need
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """Something must be known or done first."""
+
+    need: Need
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoOn:
+    """The task lives."""
+
+    phase: Phase
+    message: str
+    until: datetime | None
+    """When time alone ends this, the task's lease aside."""
+    reason: Reason | None = None
+    stopping: Stopping | None = None
+    log_tail: str | None = None
+    pod_is_news: bool = True
+    """Whether the pod is worth a write. In the first seconds it is not: a start costs one write, not three."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """The task is over. Without a result it failed or was cancelled."""
+
+    phase: Phase
+    reason: Reason
+    message: str
+    """What happened, for people; of a failed task the error's message too."""
+    result: TaskResult | None = None
+    log_tail: str | None = None
+
+
+Verdict = Ask | GoOn | End
+
+
+def failed(reason: Reason, message: str) -> End:
+    """The platform could not run the tool, or lost what it gave."""
+    return End(phase=Phase.FAILED, reason=reason, message=message)
