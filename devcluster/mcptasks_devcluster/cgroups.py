@@ -5,10 +5,10 @@ They belong to no process and outlive a killed cluster, so ``down`` looks for th
 
 import errno
 import os
-import time
 from pathlib import Path
 
 from mcptasks_devcluster.errors import DevclusterError
+from mcptasks_devcluster.polling import becomes_so
 
 MOUNT = Path("/sys/fs/cgroup")
 _EMPTY_WITHIN = 20.0
@@ -45,17 +45,16 @@ def leftovers(cluster: str, mount: Path = MOUNT) -> list[Path]:
 
 def remove(cluster: str, mount: Path = MOUNT) -> None:
     """Remove the parents and all below; waits for the last processes in them to end."""
-    deadline = time.monotonic() + _EMPTY_WITHIN
-    while found := leftovers(cluster, mount):
-        busy = [path for parent in found if (path := _remove_tree(parent)) is not None]
-        if busy and time.monotonic() > deadline:
-            raise DevclusterError(f"control groups still in use: {busy}")
-        if busy:
-            time.sleep(0.05)
+
+    def all_gone() -> bool:
+        return all(_remove_tree(parent) for parent in leftovers(cluster, mount))
+
+    if not becomes_so(all_gone, within=_EMPTY_WITHIN):
+        raise DevclusterError(f"control groups still in use: {leftovers(cluster, mount)}")
 
 
-def _remove_tree(parent: Path) -> Path | None:
-    """Remove from the leaves up; gives the first that is still busy."""
+def _remove_tree(parent: Path) -> bool:
+    """Remove from the leaves up; False if a process is still in it."""
     for directory, _, _ in os.walk(parent, topdown=False):
         try:
             os.rmdir(directory)
@@ -64,5 +63,5 @@ def _remove_tree(parent: Path) -> Path | None:
         except OSError as error:
             if error.errno != errno.EBUSY:
                 raise
-            return Path(directory)
-    return None
+            return False
+    return True

@@ -10,6 +10,7 @@ from mcptasks_devcluster.kind import KindCluster
 from mcptasks_devcluster.local import LocalCluster
 from mcptasks_devcluster.paths import ClusterPaths, cluster_paths
 from mcptasks_devcluster.processes import marked
+from mcptasks_devcluster.programs import program
 from mcptasks_devcluster.providers import Choice, Named, choose
 from mcptasks_devcluster.readiness import is_up
 from mcptasks_devcluster.record import Record, Size, read_record
@@ -83,7 +84,8 @@ def status(name: str) -> dict[str, object]:
         return {"name": name, "ready": False, "provider": None, "processes": len(marked(paths.state))}
     common = {"name": name, "provider": record.provider, "size": record.size, "kubeconfig": str(paths.kubeconfig)}
     if record.provider != "local":
-        command = ["kubectl", "--kubeconfig", str(paths.kubeconfig), "version", "--request-timeout=5s"]
+        kubectl = program("kubectl", prefer_path=True)
+        command = [kubectl, "--kubeconfig", str(paths.kubeconfig), "version", "--request-timeout=5s"]
         return {**common, "ready": answers(command, timeout=15)}
     report = read_report(paths)
     return {

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from mcptasks_devcluster.layout import free_port, lay_out_full, lay_out_light
 from mcptasks_devcluster.locks import exclusive
 from mcptasks_devcluster.node import CONTAINERD_SOCKET
 from mcptasks_devcluster.paths import ClusterPaths
+from mcptasks_devcluster.polling import becomes_so
 from mcptasks_devcluster.processes import MARK, end_all, marked, namespace_init
 from mcptasks_devcluster.readiness import is_up, wait_until_up
 from mcptasks_devcluster.record import Record, Size, read_record
@@ -33,6 +33,7 @@ from mcptasks_devcluster.shell import run, say
 from mcptasks_devcluster.versions import FULL, LIGHT
 
 _READY_WITHIN = 180.0
+_RESTARTED_WITHIN = 30.0
 _NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
@@ -83,14 +84,13 @@ class LocalCluster:
             raise WrongClusterError(f"{self.paths.name} has no component {component!r}; it has: {known}")
         if before.pid is not None:
             os.kill(before.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 30
-        while True:
+
+        def started_again() -> bool:
             now = read_report(self.paths).components[component]
-            if now.pid is not None and now.starts > before.starts:
-                return
-            if time.monotonic() > deadline:
-                raise DevclusterError(f"{component} was not started again; see {self.paths.logs}")
-            time.sleep(0.05)
+            return now.pid is not None and now.starts > before.starts
+
+        if not becomes_so(started_again, within=_RESTARTED_WITHIN):
+            raise DevclusterError(f"{component} was not started again; see {self.paths.logs}")
 
     def _is_already_up(self, size: Size) -> bool:
         record = read_record(self.paths.record)

@@ -7,10 +7,10 @@ killed. (Containers do not carry it; they are in the process namespace that ends
 
 import os
 import signal
-import time
 from pathlib import Path
 
 from mcptasks_devcluster.errors import DevclusterError
+from mcptasks_devcluster.polling import becomes_so
 
 MARK = "MCPTASKS_DEVCLUSTER_STATE"
 _GONE_WITHIN = 20.0
@@ -32,14 +32,14 @@ def _is_marked(process: Path, state: Path) -> bool:
 def end_all(state: Path) -> int:
     """Kill every marked process, wait until there is none, and give the number killed."""
     killed: set[int] = set()
-    deadline = time.monotonic() + _GONE_WITHIN
-    while pids := marked(state):
-        if time.monotonic() > deadline:
-            raise DevclusterError(f"these processes do not end: {pids}")
-        for pid in pids:
-            if _kill(pid, state):
-                killed.add(pid)
-        time.sleep(0.02)
+
+    def none_left() -> bool:
+        found = marked(state)
+        killed.update(pid for pid in found if _kill(pid, state))
+        return not found
+
+    if not becomes_so(none_left, within=_GONE_WITHIN):
+        raise DevclusterError(f"these processes do not end: {marked(state)}")
     return len(killed)
 
 
