@@ -68,6 +68,11 @@ def variable_names(input_schema: Mapping[str, Any]) -> Mapping[str, str]:
     )
 
 
+def secret_properties(input_schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The properties whose values are secrets: those that the schema marks as `writeOnly`."""
+    return tuple(each for each, schema in _properties(input_schema).items() if _is_secret(schema))
+
+
 def arguments_secret_data(input_schema: Mapping[str, Any], arguments: str) -> dict[str, str]:
     """What a Secret holds for a call whose arguments are too large for the task: the file and each variable.
 
@@ -127,7 +132,7 @@ def _default(schema: object) -> str:
 
 
 def _name_problem(variable: str, schema: object, *, claims: int) -> str | None:
-    if isinstance(schema, Mapping) and schema.get("writeOnly") is True:
+    if _is_secret(schema):
         return "it is writeOnly, and a secret does not belong into the environment"
     if not variable.removeprefix(names.ARGUMENT_VARIABLE_PREFIX).strip("_"):
         return "its name has no letter or digit that a variable's name may have"
@@ -136,6 +141,10 @@ def _name_problem(variable: str, schema: object, *, claims: int) -> str | None:
     if claims > 1:
         return f"{variable} would be the variable of {claims} properties"
     return None
+
+
+def _is_secret(schema: object) -> bool:
+    return isinstance(schema, Mapping) and schema.get("writeOnly") is True
 
 
 def _value_problem(value: str, *, room: int) -> str | None:
