@@ -1,0 +1,124 @@
+"""What goes to standard output: the result and nothing else."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO
+
+from mcptasks.models import CompletedTask, Task, Tool, ToolResult
+
+from .options import Output
+
+
+class Printer:
+    """Writes results to a stream."""
+
+    def __init__(self, output: Output, *, stream: TextIO | None = None) -> None:
+        self._output = output
+        self._stream = sys.stdout if stream is None else stream
+
+    def result(self, result: ToolResult) -> None:
+        """The result of a call that never was a task."""
+        if self._output is Output.JSON:
+            self._json({"status": "completed", "result": result.document()})
+        else:
+            self._line(text_of(result))
+
+    def outcome(self, task: Task) -> None:
+        """How a task ended. As text, that is its result, if it has one; as JSON, the whole task."""
+        if self._output is Output.JSON:
+            self._json(task.document())
+        elif isinstance(task, CompletedTask):
+            self._line(text_of(task.result))
+
+    def task(self, task: Task) -> None:
+        """A task as it is now."""
+        if self._output is Output.JSON:
+            self._json(task.document())
+            return
+        fields: dict[str, object] = {"task": task.task_id, "status": str(task.status)}
+        if task.status_message:
+            fields["message"] = task.status_message
+        fields["created"] = task.created_at.isoformat(timespec="seconds")
+        fields["updated"] = task.last_updated_at.isoformat(timespec="seconds")
+        fields["kept for"] = "ever" if task.ttl_ms is None else f"{task.ttl_ms / 1000:g} s from its creation"
+        for name, value in fields.items():
+            self._line(f"{name + ':':<10} {value}")
+
+    def handle(self, task_id: str) -> None:
+        """The id of a task that goes on."""
+        if self._output is Output.JSON:
+            self._json({"taskId": task_id, "status": "working"})
+        else:
+            self._line(task_id)
+
+    def tools(self, tools: Iterable[Tool]) -> None:
+        """The tools, one after the other, with their arguments."""
+        if self._output is Output.JSON:
+            self._json([tool.document() for tool in tools])
+            return
+        for tool in tools:
+            self._line(f"{tool.name}  {_first_line(tool.title or tool.description or '')}".rstrip())
+            for line in _parameters(tool.input_schema):
+                self._line(f"    {line}")
+
+    def _json(self, document: Any) -> None:
+        is_utf8 = (self._stream.encoding or "").lower().replace("-", "") == "utf8"
+        # Half a character (a lone surrogate) can be written as an escape alone.
+        text = json.dumps(document, indent=2, ensure_ascii=not is_utf8)
+        self._stream.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+
+    def _line(self, text: str) -> None:
+        encoding = self._stream.encoding or "utf-8"
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
+        # A tool's text must not be able to rewrite the terminal's screen.
+        self._stream.write((printable(text) if self._stream.isatty() else text) + "\n")
+
+
+def text_of(result: ToolResult) -> str:
+    """The result for people: its text, with a word in place of what is none; else its structure."""
+    if not result.content and result.structured_content is not None:
+        return json.dumps(result.structured_content, indent=2, ensure_ascii=False)
+    return "\n".join(_block(block) for block in result.content)
+
+
+def printable(text: str) -> str:
+    """The text with control characters (line breaks and tabs aside) written out.
+
+    >>> printable("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else repr(character)[1:-1] for character in text
+    )
+
+
+def _block(block: Mapping[str, Any]) -> str:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "resource", "resource": {"text": str(text)}}:
+            return text
+        case {"type": "resource_link", "uri": str(uri)}:
+            return uri
+        case _:
+            return f"[{block.get('type', 'unknown')} {block.get('mimeType', '')}".rstrip() + "]"
+
+
+def _parameters(schema: Mapping[str, Any]) -> Iterable[str]:
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return
+    required = schema.get("required", ())
+    for name, part in properties.items():
+        if not isinstance(part, Mapping):
+            continue
+        kind = "one of " + ", ".join(map(str, part["enum"])) if "enum" in part else str(part.get("type", "any"))
+        notes = ["required"] if name in required else []
+        notes += [f"default {json.dumps(part['default'])}"] if "default" in part else []
+        about = _first_line(str(part.get("description", "")))
+        yield f"{name}: {kind}" + (f" ({', '.join(notes)})" if notes else "") + (f"  {about}" if about else "")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
