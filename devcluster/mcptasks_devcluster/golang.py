@@ -65,4 +65,6 @@ def _from_pypi() -> Go:
 
 
 def _in_package(home: Path) -> Path | None:
-    return next((path for path in sorted(home.rglob("bin/go")) if path.is_file()), None)
+    """The toolchain's own program; the one in ``bin`` is a Python script that needs the package on its path."""
+    program = home / "go" / "bin" / "go"
+    return program if program.is_file() else None
