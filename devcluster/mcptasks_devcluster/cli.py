@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable
 
 from mcptasks_devcluster.build import ensure
-from mcptasks_devcluster.clusters import bring_up, existing, provider_of, status, status_text, take_down
+from mcptasks_devcluster.clusters import bring_up, existing, provider_of, status, status_json, status_text, take_down
 from mcptasks_devcluster.errors import DevclusterError, WrongClusterError
 from mcptasks_devcluster.local import LocalCluster
 from mcptasks_devcluster.paths import DEFAULT_NAME, cluster_paths, known_clusters
@@ -30,6 +30,9 @@ def main(argv: list[str]) -> int:
     except DevclusterError as error:
         say(f"devcluster: {error}")
         return 1
+    except KeyboardInterrupt:
+        say("devcluster: interrupted; what was started is removed by 'down'")
+        return 130
 
 
 def parser() -> argparse.ArgumentParser:
@@ -108,14 +111,7 @@ def _down(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     content = status(options.name)
-    if options.json:
-        print(status_text(content))
-    else:
-        for key, value in content.items():
-            if isinstance(value, dict):
-                print(f"{key}:", *(f"  {name}: {item}" for name, item in value.items()), sep="\n")
-            else:
-                print(f"{key}: {value}")
+    print(status_json(content) if options.json else status_text(content))
     return 0 if content["ready"] else 1
 
 

@@ -99,6 +99,20 @@ def status(name: str) -> dict[str, object]:
     }
 
 
-def status_text(content: dict[str, object]) -> str:
-    """``status`` as JSON."""
+def status_json(content: dict[str, object]) -> str:
+    """``status`` for scripts."""
     return json.dumps(content, indent=2)
+
+
+def status_text(content: dict[str, object]) -> str:
+    """``status`` for people: one line for each value, the nested ones indented."""
+    lines: list[str] = []
+    for key, value in content.items():
+        if not isinstance(value, dict):
+            lines.append(f"{key}: {value}")
+            continue
+        lines.append(f"{key}:")
+        for name, item in value.items():
+            shown = ", ".join(f"{word} {part}" for word, part in item.items()) if isinstance(item, dict) else item
+            lines.append(f"  {name}: {shown}")
+    return "\n".join(lines)
