@@ -48,7 +48,8 @@ def waits(situation: Situation) -> GoOn:
     deadline, quiet_until = _start_deadline(situation), _began(situation) + _QUIET
     if _is_starting_well(situation) and situation.now < quiet_until:
         return GoOn(phase=Phase.PENDING, message="starting", until=min(deadline, quiet_until), pod_is_news=False)
-    return GoOn(phase=Phase.PENDING, message=_what_it_waits_for(situation), until=deadline)
+    until = deadline if situation.now < deadline else None  # a container that ran once has met its deadline
+    return GoOn(phase=Phase.PENDING, message=_what_it_waits_for(situation), until=until)
 
 
 def _runs(situation: Situation) -> bool:
