@@ -1,0 +1,155 @@
+"""What a release consists of, with the defaults and with everything turned on."""
+
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.apiserver  # helm is built where it is not there
+
+DEFAULT_OBJECTS = {
+    "CustomResourceDefinition/mcptasks.mcptasks.dev",
+    "CustomResourceDefinition/mcptools.mcptasks.dev",
+    "Deployment/demo-mcptasks-operator",
+    "Deployment/demo-mcptasks-server",
+    "McpTool/demo-mcptasks-test",
+    "Pod/demo-mcptasks-test",
+    "PodDisruptionBudget/demo-mcptasks-server",
+    "Role/demo-mcptasks-operator",
+    "Role/demo-mcptasks-server",
+    "RoleBinding/demo-mcptasks-operator",
+    "RoleBinding/demo-mcptasks-server",
+    "Service/demo-mcptasks-operator",
+    "Service/demo-mcptasks-server",
+    "Service/demo-mcptasks-server-metrics",
+    "ServiceAccount/demo-mcptasks-operator",
+    "ServiceAccount/demo-mcptasks-server",
+}
+
+
+def test_the_defaults_give_one_operator_and_two_servers_and_what_they_need(render: Callable[..., Any]) -> None:
+    release = render()
+
+    assert {f"{item['kind']}/{item['metadata']['name']}" for item in release.objects} == DEFAULT_OBJECTS
+    assert release.of("Deployment", "-operator")["spec"]["replicas"] == 1
+    assert release.of("Deployment", "-operator")["spec"]["strategy"] == {"type": "Recreate"}
+    assert release.of("Deployment", "-server")["spec"]["replicas"] == 2
+
+
+def test_the_chart_passes_helms_own_lint(helm: str, chart: Path) -> None:
+    for values in ([], ["--values", str(chart / "ci" / "everything-values.yaml")]):
+        done = subprocess.run(
+            [helm, "lint", "--strict", str(chart), *values], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_everything_is_in_the_releases_namespace_or_in_that_of_the_tasks(
+    render: Callable[..., Any], everything: Mapping[str, Any]
+) -> None:
+    release = render(everything)
+
+    for item in release.objects:
+        if item["kind"] == "CustomResourceDefinition":
+            continue
+        of_tasks = item["kind"] in {"Role", "RoleBinding", "McpTool"}
+        assert item["metadata"]["namespace"] == ("agents" if of_tasks else "here"), item["metadata"]["name"]
+
+
+def test_nothing_but_the_custom_resources_belongs_to_the_whole_cluster(
+    render: Callable[..., Any], everything: Mapping[str, Any]
+) -> None:
+    for values in ({}, everything):
+        kinds = {item["kind"] for item in render(values).objects}
+        assert not kinds & {"ClusterRole", "ClusterRoleBinding", "Namespace", "PriorityClass"}
+
+
+@pytest.mark.parametrize(("keep", "policy"), [(True, "keep"), (False, None)])
+def test_custom_resources_are_kept_unless_the_user_says_otherwise(
+    render: Callable[..., Any], keep: bool, policy: str | None
+) -> None:
+    for definition in render({"crds": {"keep": keep}}).of_kind("CustomResourceDefinition"):
+        assert definition["metadata"].get("annotations", {}).get("helm.sh/resource-policy") == policy
+
+
+def test_custom_resources_can_be_left_to_another_release(render: Callable[..., Any]) -> None:
+    assert render({"crds": {"install": False}}).of_kind("CustomResourceDefinition") == []
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 5])
+def test_the_disruption_budget_never_forbids_a_drain(render: Callable[..., Any], replicas: int) -> None:
+    (budget,) = render({"server": {"replicas": replicas}}).of_kind("PodDisruptionBudget")
+
+    assert "minAvailable" not in budget["spec"]
+    assert budget["spec"]["maxUnavailable"] >= 1
+
+
+def test_services_and_budget_select_the_pods_that_they_are_for(
+    render: Callable[..., Any], everything: Mapping[str, Any]
+) -> None:
+    for values in ({}, everything):
+        release = render(values)
+        labels = {name: pod["metadata"]["labels"] for name, pod in release.pods().items() if "metadata" in pod}
+        selectors = {
+            (item["kind"], item["metadata"]["name"]): item["spec"].get("selector", item["spec"].get("podSelector"))
+            for kind in ("Service", "PodDisruptionBudget", "NetworkPolicy")
+            for item in release.of_kind(kind)
+        }
+        for (kind, name), selector in selectors.items():
+            wanted = selector.get("matchLabels", selector)
+            selected = [pod for pod, found in labels.items() if wanted.items() <= found.items()]
+            assert selected == [f"Deployment/{name.removesuffix('-metrics')}"], (kind, name)
+
+
+def test_a_service_sends_to_ports_that_the_container_has(render: Callable[..., Any]) -> None:
+    release = render()
+    for service in release.of_kind("Service"):
+        name = service["metadata"]["name"].removesuffix("-metrics")
+        (container,) = release.of("Deployment", name)["spec"]["template"]["spec"]["containers"]
+        ports = {port["name"] for port in container["ports"]}
+        assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+
+
+def test_metrics_are_not_on_the_service_that_may_be_open_to_the_world(render: Callable[..., Any]) -> None:
+    (port,) = render({"server": {"service": {"type": "LoadBalancer"}}}).of("Service", "-server")["spec"]["ports"]
+
+    assert port["name"] == "mcp"
+
+
+def test_the_server_answers_to_the_services_names_and_to_those_that_were_named(render: Callable[..., Any]) -> None:
+    release = render({"server": {"allowedHosts": ["tasks.example.com"]}, "clusterDomain": "example.internal"})
+
+    assert environment(release.of("Deployment", "-server"))["MCPTASKS_ALLOWED_HOSTS"].split(",") == [
+        "demo-mcptasks-server",
+        "demo-mcptasks-server.here",
+        "demo-mcptasks-server.here.svc",
+        "demo-mcptasks-server.here.svc.example.internal",
+        "tasks.example.com",
+    ]
+
+
+def test_numbers_reach_the_server_as_they_were_written(render: Callable[..., Any]) -> None:
+    release = render({"server": {"maxBodyBytes": 16_777_216}})
+
+    assert environment(release.of("Deployment", "-server"))["MCPTASKS_MAX_BODY_BYTES"] == "16777216"
+
+
+def test_operator_and_server_work_in_the_namespace_of_the_tasks(render: Callable[..., Any]) -> None:
+    for values, namespace in (({}, "here"), ({"tasks": {"namespace": "agents"}}, "agents")):
+        for deployment in render(values).of_kind("Deployment"):
+            assert environment(deployment)["MCPTASKS_NAMESPACE"] == namespace
+
+
+@pytest.mark.parametrize("release", ["mcptasks", "my-mcptasks", "a" * 53, f"mcptasks-{'b' * 44}"])
+def test_names_fit_whatever_the_release_is_called(render: Callable[..., Any], release: str) -> None:
+    for item in render(release=release).objects:
+        if item["kind"] != "CustomResourceDefinition":
+            assert len(item["metadata"]["name"]) <= 63
+            assert not item["metadata"]["name"].startswith("mcptasks-mcptasks")
+
+
+def environment(deployment: Mapping[str, Any]) -> dict[str, str]:
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return {variable["name"]: variable["value"] for variable in container["env"]}
