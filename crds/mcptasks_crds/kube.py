@@ -114,7 +114,8 @@ class Kube:
     @property
     def configuration(self) -> client.Configuration:
         """How the connection was made: address, certificates and token, for whoever needs one of his own."""
-        return self._api.configuration
+        configuration: client.Configuration = self._api.configuration
+        return configuration
 
     async def request(
         self,

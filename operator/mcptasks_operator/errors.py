@@ -18,6 +18,10 @@ class InstallationError(OperatorError):
     """The cluster lacks what the operator needs (its custom resource definitions, a permission): say so and exit."""
 
 
+class WatchError(OperatorError):
+    """The watches ended and do not come back: exit, to be started anew."""
+
+
 class NotLeadingError(OperatorError):
     """This process may not act now, another one may be acting: do nothing, and look again later."""
 

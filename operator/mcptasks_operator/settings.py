@@ -28,6 +28,8 @@ class Settings:
     """The kubeconfig's context; None means its current one."""
     workers: int = 16
     """How many tasks and tools are worked on at the same time."""
+    assign_uid: bool = True
+    """Whether a pod whose author names no user runs as one of ours; off where the platform assigns users."""
     resync_seconds: float = 30.0
     """How often everything is listed anew."""
 
@@ -47,6 +49,7 @@ class Settings:
             kubeconfig=Path(kubeconfig).expanduser() if kubeconfig else None,
             context=environment.get("MCPTASKS_CONTEXT") or None,
             workers=_whole(environment, "MCPTASKS_OPERATOR_WORKERS", default=cls.workers, lowest=1, highest=1_000),
+            assign_uid=_choice(environment, "MCPTASKS_ASSIGN_UID", default="true", choices=("true", "false")) == "true",
             resync_seconds=_whole(
                 environment, "MCPTASKS_RESYNC_SECONDS", default=int(cls.resync_seconds), lowest=1, highest=60
             ),

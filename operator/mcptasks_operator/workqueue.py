@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, Protocol, TypeVar
 
 K = TypeVar("K", bound=Hashable)
+K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 
 FIRST_DELAY_SECONDS: Final = 0.1
 LONGEST_DELAY_SECONDS: Final = 60.0
@@ -32,13 +33,13 @@ class Clock(Protocol):
         """Call back at that time."""
 
 
-class Watcher(Protocol[K]):
+class Watcher(Protocol[K_contra]):
     """Who is told how the work goes."""
 
-    def failed(self, key: K, error: Exception, *, failures: int, delay_seconds: float) -> None:
+    def failed(self, key: K_contra, error: Exception, *, failures: int, delay_seconds: float) -> None:
         """The work on a key failed, for the `failures`th time in a row."""
 
-    def recovered(self, key: K, *, failures: int) -> None:
+    def recovered(self, key: K_contra, *, failures: int) -> None:
         """The work on a key succeeded after so many failures."""
 
 

@@ -1,0 +1,164 @@
+"""What a decision asks for, done in the cluster. Each of these may be done twice."""
+
+import socket
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, assert_never
+
+import structlog
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import EVENTS, JOBS, PODS, TASKS, ConflictError, KubeError, NotFoundError, RejectedError
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.task import McpTask, TaskStatus
+from mcptasks_crds.tool import McpTool
+
+from .cleanup import STOP_NOW_SECONDS
+from .cluster import Cluster
+from .decision import Action, DeleteTask, RecordEvent, RetireJob, StopJob
+from .errors import JobRefusedError, NotLeadingError
+from .events import event_manifest
+from .jobs import render
+from .leadership import Leadership
+from .observation import Refusal
+from .patches import merge_patch
+from .store import Store
+
+Json = dict[str, Any]
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applier:
+    """Writes to one namespace of the cluster, and keeps the store as new as its own writes."""
+
+    cluster: Cluster
+    store: Store
+    namespace: str
+    leadership: Leadership
+    assign_uid: bool = True
+    """Whether a pod whose author names no user gets one, or the platform assigns it."""
+    instance: str = field(default_factory=socket.gethostname)
+
+    async def find_job(self, task: McpTask) -> Json | None:
+        """The Job that has the name of the task's Job, asked from the API server; None if there is none."""
+        try:
+            found = await self.cluster.get(JOBS, self.namespace, names.job_name(task.metadata.name))
+        except NotFoundError:
+            return None
+        return self._seen_job(found, task)
+
+    async def find_pods(self, task: McpTask) -> None:
+        """Bring the store's pods of a task to what the API server has now."""
+        selector = f"{names.MANAGED_BY_LABEL}={names.MANAGED_BY},{names.TASK_LABEL}={task.metadata.name}"
+        found = await self.cluster.list(PODS, self.namespace, labelSelector=selector)
+        for document in found["items"]:
+            self.store.put(PODS, document)
+        there = {document["metadata"]["name"] for document in found["items"]}
+        for name in [document["metadata"]["name"] for document in self.store.pods_of(task.metadata.name)]:
+            if name not in there:
+                self.store.remove(PODS, name, version=found["metadata"]["resourceVersion"])
+
+    async def create_job(self, task: McpTask, tool: McpTool | None) -> Json | Refusal:
+        """Create the task's Job. Where one of its name is already there, that one is returned, whoever's it is."""
+        if tool is None:
+            return Refusal(reason=Reason.TOOL_NOT_FOUND, message=f"there is no tool named {task.spec.tool.name}")
+        try:
+            manifest = render(task, tool, assign_uid=self.assign_uid)
+        except JobRefusedError as refused:
+            return Refusal(reason=refused.reason, message=refused.message)
+        if not self.leadership.holds():
+            raise NotLeadingError("another operator may be acting: no Job is created")
+        try:
+            made = await self.cluster.create(JOBS, self.namespace, manifest, fieldValidation="Strict")
+        except ConflictError:  # also what a repeated POST meets whose first answer was lost
+            made = await self.cluster.get(JOBS, self.namespace, names.job_name(task.metadata.name))
+        except RejectedError as refused:
+            return Refusal(reason=Reason.JOB_REJECTED, message=str(refused))
+        return self._seen_job(made, task)
+
+    async def write_status(self, task: McpTask, status: TaskStatus) -> Json | None:
+        """Write what differs from the task's status, if anything does.
+
+        Raises:
+            ConflictError: the task is not in the version any more that the status was decided from.
+        """
+        changes = merge_patch(_own_part(task.status), _own_part(status))
+        if not changes:
+            return None
+        patch = {"metadata": {"resourceVersion": task.metadata.resource_version}, "status": changes}
+        name = task.metadata.name
+        try:
+            written = await self.cluster.patch(TASKS, self.namespace, name, patch, subresource="status")
+        except RejectedError as refused:
+            # A rule of the API server may have been the judge between us and somebody who was faster; it can speak
+            # before the version is compared. If nobody was, the refusal is ours to show.
+            if await self.is_overtaken(task):
+                raise ConflictError(str(refused), status=refused.status, reason=refused.reason) from refused
+            raise
+        self.store.put(TASKS, written)
+        return written
+
+    async def is_overtaken(self, task: McpTask) -> bool:
+        """Read the task anew, into the store, and say whether it is another version (or gone)."""
+        name = task.metadata.name
+        try:
+            fresh = await self.cluster.get(TASKS, self.namespace, name)
+        except NotFoundError:
+            self.store.remove(TASKS, name, version=task.metadata.resource_version)
+            return True
+        self.store.put(TASKS, fresh)
+        return bool(fresh["metadata"]["resourceVersion"] != task.metadata.resource_version)
+
+    async def perform(self, action: Action, task: McpTask, *, now: datetime) -> None:
+        """Do what comes after the status. What is already gone is done."""
+        match action:
+            case StopJob():
+                await self._patch_job(action.name, action.uid, {"activeDeadlineSeconds": STOP_NOW_SECONDS})
+            case RetireJob():
+                changes: Json = {"ttlSecondsAfterFinished": action.ttl_seconds}
+                if action.stop:
+                    changes["activeDeadlineSeconds"] = STOP_NOW_SECONDS
+                await self._patch_job(action.name, action.uid, changes)
+            case DeleteTask():
+                await self._delete_task(task, action.uid)
+            case RecordEvent():
+                await self._record(task, action, now)
+            case _:
+                assert_never(action)
+
+    async def _patch_job(self, name: str, uid: str, changes: Json) -> None:
+        patch = {"metadata": {"uid": uid}, "spec": changes}
+        try:
+            self.store.put(JOBS, await self.cluster.patch(JOBS, self.namespace, name, patch))
+        except (NotFoundError, ConflictError):  # gone, or another Job by now: there is nothing left to end
+            _log.debug("job_gone_before_patch", job=name, uid=uid)
+
+    async def _delete_task(self, task: McpTask, uid: str) -> None:
+        name = task.metadata.name
+        try:
+            await self.cluster.delete(TASKS, self.namespace, name, uid=uid)
+        except (NotFoundError, ConflictError):
+            _log.debug("task_gone_before_deletion", task=name, uid=uid)
+        self.store.remove(TASKS, name, version=task.metadata.resource_version)
+
+    async def _record(self, task: McpTask, event: RecordEvent, now: datetime) -> None:
+        manifest = event_manifest(task, event, now=now, instance=self.instance)
+        try:
+            await self.cluster.create(EVENTS, self.namespace, manifest)
+        except ConflictError:
+            _log.debug("event_already_recorded", task=task.metadata.name)
+        except KubeError as error:  # an Event is for people: it is worth a try, never a failed task
+            _log.warning("event_not_recorded", task=task.metadata.name, error=str(error))
+
+    def _seen_job(self, document: Json, task: McpTask) -> Json:
+        """Keep a Job that is ours. Another's is not kept: no watch of ours would ever tell of its end."""
+        if any(owner["uid"] == task.metadata.uid for owner in document["metadata"].get("ownerReferences", ())):
+            self.store.put(JOBS, document)
+        return document
+
+
+def _own_part(status: TaskStatus) -> Json:
+    """The status without the pod's own word, which the operator never writes."""
+    return {name: value for name, value in status.manifest().items() if name != "report"}

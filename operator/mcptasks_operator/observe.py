@@ -1,0 +1,142 @@
+"""Raw objects of the API server, turned into the frozen values that decisions are made from. Reads nothing itself."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from mcptasks_crds import names
+from mcptasks_crds.times import parse_time
+
+from .executions import execution_from_json
+from .observation import ContainerSeen, Execution, JobView, PodSeen, Termination
+
+Json = Mapping[str, Any]
+
+_ENDED: Final = ("Complete", "Failed")
+_FAILED: Final = ("Failed", "FailureTarget")
+MAX_MESSAGE_BYTES: Final = 4096
+MAX_MESSAGES_BYTES: Final = 12_288
+"""Of one container's termination message, and of all of a pod's (kubelet: `MaxPodTerminationMessageLogLength`)."""
+WAITS_FOR_INIT: Final = "PodInitializing"
+"""What the kubelet says of a container as long as an init container is not through."""
+
+
+def job_view(document: Json, *, task_uid: str) -> JobView:
+    """A Job, as a decision about the task with that uid sees it."""
+    metadata, spec = document["metadata"], document.get("spec", {})
+    conditions = _true_conditions(document)
+    failure = next((conditions[kind] for kind in _FAILED if kind in conditions), {})
+    annotation = metadata.get("annotations", {}).get(names.EXECUTION_ANNOTATION)
+    return JobView(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        is_ours=any(owner["uid"] == task_uid for owner in metadata.get("ownerReferences", ())),
+        created_at=parse_time(metadata["creationTimestamp"]),
+        deleting="deletionTimestamp" in metadata,
+        finished=any(kind in conditions for kind in _ENDED),
+        failure_reason=failure.get("reason", ""),
+        failure_message=failure.get("message", ""),
+        active_deadline_seconds=spec.get("activeDeadlineSeconds"),
+        ttl_seconds_after_finished=spec.get("ttlSecondsAfterFinished"),
+        execution=None if annotation is None else execution_from_json(annotation),
+    )
+
+
+def pods_seen(documents: Iterable[Json], *, job: JobView) -> tuple[PodSeen, ...]:
+    """The Job's own pods, oldest first."""
+    owned = (document for document in documents if _is_owned(document, job.uid))
+    return tuple(sorted((pod_seen(document, job.execution) for document in owned), key=_age))
+
+
+def pod_seen(document: Json, execution: Execution | None) -> PodSeen:
+    """A pod."""
+    metadata, status = document["metadata"], document.get("status", {})
+    return PodSeen(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        phase=status.get("phase", ""),
+        reason=status.get("reason", ""),
+        message=status.get("message", ""),
+        created_at=parse_time(metadata["creationTimestamp"]),
+        deleting="deletionTimestamp" in metadata,
+        node=document.get("spec", {}).get("nodeName"),
+        unschedulable=_unschedulable(status),
+        container=_container(document, execution),
+    )
+
+
+def _container(document: Json, execution: Execution | None) -> ContainerSeen | None:
+    name = _main_container(document) if execution is None else execution.container
+    status = document.get("status", {})
+    seen = next((each for each in status.get("containerStatuses", ()) if each["name"] == name), None)
+    if seen is None:
+        return None
+    state = seen.get("state", {})
+    waiting = state.get("waiting", {})
+    reason, message = waiting.get("reason", ""), waiting.get("message", "")
+    if reason in ("", WAITS_FOR_INIT):
+        reason, message = _waiting_init_container(status) or (reason, message)
+    return ContainerSeen(
+        running_since=_moment(state.get("running", {}).get("startedAt")),
+        waiting_reason=reason if "waiting" in state else "",
+        waiting_message=message if "waiting" in state else "",
+        termination=_termination(state["terminated"], _message_limit(document)) if "terminated" in state else None,
+    )
+
+
+def _main_container(document: Json) -> str:
+    """The container that is the tool where no annotation says it: the one named `tool`, else the first."""
+    containers = [container["name"] for container in document.get("spec", {}).get("containers", ())]
+    return "tool" if "tool" in containers else next(iter(containers), "")
+
+
+def _waiting_init_container(status: Json) -> tuple[str, str] | None:
+    """Why the first init container that waits does so; the tool's own container only says that it waits for it."""
+    for each in status.get("initContainerStatuses", ()):
+        waiting = each.get("state", {}).get("waiting", {})
+        if waiting.get("reason", WAITS_FOR_INIT) != WAITS_FOR_INIT:
+            return waiting["reason"], f"init container {each['name']}: {waiting.get('message', '')}".rstrip(": ")
+    return None
+
+
+def _message_limit(document: Json) -> int:
+    """How much of a termination message the kubelet keeps: a pod's containers share 12 KiB."""
+    spec = document.get("spec", {})
+    containers = sum(len(spec.get(group, ())) for group in ("containers", "initContainers", "ephemeralContainers"))
+    return min(MAX_MESSAGE_BYTES, MAX_MESSAGES_BYTES // max(1, containers))
+
+
+def _termination(terminated: Json, message_limit: int) -> Termination:
+    return Termination(
+        exit_code=terminated["exitCode"],
+        signal=terminated.get("signal") or None,  # the API leaves 0 in where there was none
+        reason=terminated.get("reason", ""),
+        message=terminated.get("message", ""),
+        message_limit=message_limit,
+        started_at=_moment(terminated.get("startedAt")),
+        finished_at=_moment(terminated.get("finishedAt")),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else parse_time(text)
+
+
+def _unschedulable(status: Json) -> str:
+    for condition in status.get("conditions", ()):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message") or condition.get("reason") or "not scheduled")
+    return ""
+
+
+def _true_conditions(document: Json) -> dict[str, Json]:
+    conditions = document.get("status", {}).get("conditions", ())
+    return {condition["type"]: condition for condition in conditions if condition["status"] == "True"}
+
+
+def _is_owned(document: Json, uid: str) -> bool:
+    return any(owner["uid"] == uid for owner in document["metadata"].get("ownerReferences", ()))
+
+
+def _age(pod: PodSeen) -> tuple[datetime, str]:
+    return pod.created_at, pod.name

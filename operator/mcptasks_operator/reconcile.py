@@ -1,0 +1,165 @@
+"""One pass over a task: observe, decide, meet the decision's needs, write the status, do what comes after."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, assert_never
+
+import structlog
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import JOBS, TASKS, ConflictError, KubeError, NotFoundError
+from mcptasks_crds.task import McpTask, TaskStatus
+
+from .apply import Applier
+from .catalogue import Catalogue
+from .decide import decide
+from .decision import ConfirmJob, ConfirmPods, CreateJob, Decision, Need, ReadLog
+from .errors import UnsettledError
+from .logs import LogReader
+from .metrics import Metrics
+from .observation import Absent, JobView, LogSeen, Observation, Refusal
+from .observe import job_view, pods_seen
+from .store import Store
+
+Json = dict[str, Any]
+
+MOST_NEEDS: Final = 8
+"""Needs met in one pass. Each is asked once for one state of the cluster: a decision that goes on asking is wrong."""
+MOST_ROUNDS: Final = 5
+"""Passes in a row because others wrote to the task meanwhile."""
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What was learned beside the store since the pass began."""
+
+    job: Json | Absent | None = None
+    """The Job as the API server gave it, or that there is none; None: not asked."""
+    pods_confirmed: bool = False
+    log: LogSeen | None = None
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskReconciler:
+    """Brings tasks forward."""
+
+    store: Store
+    catalogue: Catalogue
+    applier: Applier
+    logs: LogReader
+    metrics: Metrics
+    clock: Callable[[], datetime]
+
+    async def reconcile(self, name: str) -> float | None:
+        """Bring a task as far as it goes now. Returns in how many seconds time alone will change that.
+
+        Raises:
+            KubeError: the API server did not do what was needed.
+            UnsettledError: others keep writing to the task, or the decision keeps asking.
+            NotLeadingError: only the leader may go on.
+        """
+        facts = Facts()
+        for _ in range(MOST_ROUNDS):
+            document = self.store.get(TASKS, name)
+            if document is None:
+                return None
+            task = McpTask.model_validate(document)
+            decision, facts = await self._decide(task, facts)
+            written: Json | None = None
+            try:
+                written = await self.applier.write_status(task, decision.status)
+            except ConflictError:
+                await self.applier.is_overtaken(task)
+                facts = Facts(log=facts.log)  # a container's log stays what it was; the rest may not
+                continue
+            except NotFoundError:
+                self.store.remove(TASKS, name, version=task.metadata.resource_version)
+                return None
+            if written is not None:
+                self._tell(task, decision.status)
+            await self._after(task if written is None else McpTask.model_validate(written), decision)
+            return self._seconds_until(decision.look_again_at)
+        raise UnsettledError(f"others wrote to the task {MOST_ROUNDS} times while its status was being written")
+
+    async def _decide(self, task: McpTask, facts: Facts) -> tuple[Decision, Facts]:
+        for _ in range(MOST_NEEDS):
+            observation = self._observe(task, facts)
+            decision = decide(observation)
+            if decision.need is None:
+                return decision, facts
+            facts = await self._meet(decision.need, observation, facts)
+        raise UnsettledError(f"the decision still asks for more after {MOST_NEEDS} answers")
+
+    def _observe(self, task: McpTask, facts: Facts) -> Observation:
+        job = self._job(task, facts)
+        return Observation(
+            now=self.clock(),
+            task=task,
+            tool=self.catalogue.holder(task.spec.tool.name),
+            job=job,
+            pods=pods_seen(self.store.pods_of(task.metadata.name), job=job) if isinstance(job, JobView) else (),
+            pods_confirmed=facts.pods_confirmed,
+            log=facts.log,
+            refusal=facts.refusal,
+        )
+
+    def _job(self, task: McpTask, facts: Facts) -> JobView | Absent:
+        # The store first: what the watch brought meanwhile is newer than the answer to a question of this pass.
+        seen = self.store.get(JOBS, names.job_name(task.metadata.name)) or facts.job
+        match seen:
+            case None:
+                return Absent.UNKNOWN
+            case Absent():
+                return seen
+            case _:
+                return job_view(seen, task_uid=task.metadata.uid)
+
+    async def _meet(self, need: Need, observation: Observation, facts: Facts) -> Facts:
+        match need:
+            case ConfirmJob():
+                found = await self.applier.find_job(observation.task)
+                return replace(facts, job=Absent.CONFIRMED if found is None else found)
+            case ConfirmPods():
+                await self.applier.find_pods(observation.task)
+                return replace(facts, pods_confirmed=True)
+            case CreateJob():
+                made = await self.applier.create_job(observation.task, observation.tool)
+                if isinstance(made, Refusal):
+                    return replace(facts, refusal=made)
+                return replace(facts, job=made)
+            case ReadLog():
+                return replace(facts, log=await self.logs.read(need.pod, need.container))
+            case _:
+                assert_never(need)
+
+    async def _after(self, task: McpTask, decision: Decision) -> None:
+        """Do all that comes after, so that one thing's failure is not another's; then say what failed first."""
+        failed: KubeError | None = None
+        for action in decision.after:
+            try:
+                await self.applier.perform(action, task, now=self.clock())
+            except KubeError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _tell(self, task: McpTask, status: TaskStatus) -> None:
+        before, phase = task.status.phase, status.phase
+        if phase is None or phase == before:
+            return
+        _log.info(
+            "task_ended" if phase.is_terminal else "task_changed",
+            task=task.metadata.name,
+            tool=task.spec.tool.name,
+            phase=str(phase),
+            reason=None if status.reason is None else str(status.reason),
+        )
+        if phase.is_terminal:
+            self.metrics.ended(phase, status.reason)
+
+    def _seconds_until(self, moment: datetime | None) -> float | None:
+        return None if moment is None else max(0.0, (moment - self.clock()).total_seconds())

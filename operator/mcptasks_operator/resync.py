@@ -1,0 +1,153 @@
+"""Everything listed anew, at start and again and again: what no watch told is found out here.
+
+kopf does not report the deletions that fell between two listings of its own, and a watch may die. So the names and
+versions of all that is there are listed (metadata alone); what is gone is forgotten, what the watch did not bring is
+read, and every task and tool is looked at once more.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import structlog
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind, KubeError, NotFoundError, RejectedError
+
+from .cluster import Cluster
+from .drift import Drift
+from .errors import InstallationError
+from .keys import Key, keys_about, task_key, tool_key
+from .store import KINDS, Store, is_newer, version_of
+
+Json = dict[str, Any]
+
+PAGE_SIZE: Final = "500"
+CATCH_UP_SECONDS: Final = 3.0
+"""How long the watches are given to bring what a listing showed before it is read directly."""
+RETRY_SECONDS: Final = 5.0
+OURS: Final = f"{names.MANAGED_BY_LABEL}={names.MANAGED_BY}"
+SELECTORS: Final[dict[Kind, str]] = {JOBS: OURS, PODS: OURS}
+"""Only Jobs and pods are filtered by label: tasks and tools are all ours."""
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(kw_only=True)
+class Resync:
+    """Lists one namespace."""
+
+    cluster: Cluster
+    namespace: str
+    store: Store
+    drift: Drift
+    enqueue: Callable[[Key], None]
+    clock: Callable[[], float]
+    """Monotonic seconds."""
+    catch_up_seconds: float = CATCH_UP_SECONDS
+    succeeded_at: float | None = field(default=None, init=False)
+    """When the API server last answered all of it."""
+    succeeded: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """Set once it succeeded."""
+    failed: bool = field(default=False, init=False)
+    """Whether the last try failed."""
+
+    async def check_installation(self) -> None:
+        """List each kind once.
+
+        Raises:
+            InstallationError: a kind is not served, or may not be listed; the message says what to do.
+        """
+        for kind in KINDS:
+            try:
+                await self.cluster.list_metadata(kind, self.namespace, limit="1")
+            except NotFoundError as error:
+                raise InstallationError(
+                    f"the API server does not serve {kind.plural}: install the chart with crds.install=true"
+                ) from error
+            except RejectedError as error:
+                raise InstallationError(f"the operator may not list {kind.plural}: {error}") from error
+
+    async def run(self, interval_seconds: float) -> None:
+        """Resync until cancelled."""
+        while True:
+            answered = await self.attempt()
+            await asyncio.sleep(interval_seconds if answered else min(RETRY_SECONDS, interval_seconds))
+
+    async def attempt(self) -> bool:
+        """Resync once. False where the API server did not answer; it is told once an episode."""
+        try:
+            await self.once()
+        except KubeError as error:
+            if not self.failed:
+                _log.warning("resync_failed", error=str(error))
+            self.failed = True
+            return False
+        if self.failed:
+            _log.info("resync_recovered")
+        self.failed = False
+        self.succeeded.set()
+        self.succeeded_at = self.clock()
+        return True
+
+    async def once(self) -> None:
+        """List all kinds, let the watches catch up, repair what they did not bring, have everything looked at."""
+        for kind in KINDS:
+            await self._list(kind)
+        await self._catch_up()
+        for kind in KINDS:
+            for name in self.drift.missing(kind):
+                await self._read(kind, name)
+        for name in self.store.names(TOOLS):
+            self.enqueue(tool_key(name))
+        for name in self.store.names(TASKS):
+            self.enqueue(task_key(name))
+
+    async def _catch_up(self) -> None:
+        """Wait for the watches for as long as they bring something of what they owe."""
+        owed = self.drift.owed
+        while owed:
+            try:
+                async with asyncio.timeout(self.catch_up_seconds):
+                    await self.drift.settled.wait()
+            except TimeoutError:
+                if self.drift.owed >= owed:
+                    return
+            owed = self.drift.owed
+
+    async def _list(self, kind: Kind) -> None:
+        versions: dict[str, str] = {}
+        query = {"limit": PAGE_SIZE}
+        if kind in SELECTORS:
+            query["labelSelector"] = SELECTORS[kind]
+        while True:
+            page = await self.cluster.list_metadata(kind, self.namespace, **query)
+            items = page["items"] or ()  # null, not empty, in a list of metadata
+            versions |= {item["metadata"]["name"]: version_of(item) for item in items}
+            more = page["metadata"].get("continue")
+            if not more:
+                break
+            query["continue"] = more
+        self.drift.listed(kind, versions)
+        self._prune(kind, versions, as_of=page["metadata"]["resourceVersion"])
+
+    def _prune(self, kind: Kind, versions: dict[str, str], *, as_of: str) -> None:
+        for name in self.store.names(kind):
+            document = self.store.get(kind, name)
+            # What is newer than the listing was made after it.
+            if document is None or name in versions or is_newer(version_of(document), as_of):
+                continue
+            if self.store.remove(kind, name, version=as_of):
+                _log.info("missed_deletion_found", resource=kind.plural, name=name)
+                for key in keys_about(kind, document):
+                    self.enqueue(key)
+
+    async def _read(self, kind: Kind, name: str) -> None:
+        try:
+            document = await self.cluster.get(kind, self.namespace, name)
+        except NotFoundError:
+            return  # the next listing prunes it
+        if self.store.put(kind, document):
+            for key in keys_about(kind, document):
+                self.enqueue(key)

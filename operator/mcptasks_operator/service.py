@@ -1,0 +1,182 @@
+"""The operator as a whole: its parts put together, started in order, and stopped in the opposite one."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+
+from mcptasks_crds.kube import Kube, RetryableError
+
+from .apply import Applier
+from .catalogue import Catalogue
+from .cluster import Cluster
+from .drift import DEAD_AFTER_SECONDS, Drift
+from .errors import OperatorError
+from .handlers import Intake
+from .journal import Journal
+from .keys import Key
+from .leadership import Alone, Leadership
+from .logs import LogReader
+from .metered import MeteredCluster
+from .metrics import Metrics
+from .probes import Checks, create_app, listening
+from .reconcile import TaskReconciler
+from .resync import Resync
+from .settings import Settings
+from .startup import watch
+from .store import Store
+from .tools import ToolReconciler
+from .workqueue import WorkQueue
+
+DRAIN_SECONDS: Final = 5.0
+"""How long passes that have begun may take when the operator is stopped. Then they are cut off: all is repeatable."""
+RETRY_SECONDS: Final = 1.0
+"""How often the API server is asked again at start."""
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(kw_only=True)
+class Operator:
+    """One operator of one namespace. `cluster` is the connection that it works by; kopf watches by its own."""
+
+    settings: Settings
+    kube: Kube
+    cluster: Cluster
+    leadership: Leadership = field(default_factory=Alone)
+    port: int | None = field(default=None, init=False)
+    """Where the listener is, once it is."""
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics()
+        self.store = Store()
+        self.drift = Drift(time.monotonic)
+        metered = MeteredCluster(self.cluster, self.metrics)
+        self.queue = WorkQueue[Key](
+            self._work,
+            clock=asyncio.get_running_loop(),
+            watcher=Journal(self.metrics),
+            least_delay=_asked_delay,
+        )
+        catalogue = Catalogue(self.store)
+        namespace, assign_uid = self.settings.namespace, self.settings.assign_uid
+        self._tasks = TaskReconciler(
+            store=self.store,
+            catalogue=catalogue,
+            applier=Applier(
+                cluster=metered,
+                store=self.store,
+                namespace=namespace,
+                leadership=self.leadership,
+                assign_uid=assign_uid,
+            ),
+            logs=LogReader(cluster=metered, namespace=namespace),
+            metrics=self.metrics,
+            clock=_now,
+        )
+        self._tools = ToolReconciler(
+            store=self.store,
+            catalogue=catalogue,
+            cluster=metered,
+            namespace=namespace,
+            clock=_now,
+            assign_uid=assign_uid,
+        )
+        self._resync = Resync(
+            cluster=metered,
+            namespace=namespace,
+            store=self.store,
+            drift=self.drift,
+            enqueue=self.queue.add,
+            clock=time.monotonic,
+        )
+        self._intake = Intake(store=self.store, drift=self.drift, metrics=self.metrics, enqueue=self.queue.add)
+        self.metrics.count_tasks(self.store)
+        self.metrics.observe("queue_depth", "Keys that wait for a worker.", lambda: self.queue.depth)
+        self.metrics.observe(
+            "watch_lag_seconds", "Since when a watch owes what a listing showed.", lambda: self.drift.lag_seconds
+        )
+        self.metrics.observe("resync_age_seconds", "Since when all was last listed.", self._resync_age)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Work until told to stop. What is under way in the cluster goes on without us.
+
+        Raises:
+            OperatorError: it cannot work, or its watches ended.
+        """
+        app = create_app(checks=Checks(alive=self._dead_because, ready=self._unready_because), metrics=self.metrics)
+        async with listening(app, host=self.settings.host, port=self.settings.port) as self.port:
+            work = asyncio.create_task(self._operate(), name="operate")
+            told = asyncio.create_task(stopping.wait(), name="wait to be stopped")
+            try:
+                await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
+                if not work.done():
+                    _log.info("stopping")
+                    await self.queue.drain(DRAIN_SECONDS)
+            finally:
+                told.cancel()
+                work.cancel()
+                await asyncio.wait({work, told})
+            if not work.cancelled():
+                work.result()
+
+    async def _operate(self) -> None:
+        await self._prepare()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(watch(kube=self.kube, namespace=self.settings.namespace, take=self._intake.take))
+                group.create_task(self._begin(group))
+        except* OperatorError as failed:
+            raise failed.exceptions[0] from failed
+
+    async def _prepare(self) -> None:
+        while True:
+            try:
+                await self._resync.check_installation()
+                break
+            except RetryableError as error:
+                _log.warning("api_server_unavailable", error=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+        await self.leadership.acquire()
+
+    async def _begin(self, group: asyncio.TaskGroup) -> None:
+        """List everything, let the watches catch up with it, and only then work: no decision on half a view."""
+        group.create_task(self._resync.run(self.settings.resync_seconds))
+        await self._resync.succeeded.wait()
+        _log.info("started", namespace=self.settings.namespace, port=self.port)
+        group.create_task(self.queue.run(self.settings.workers))
+
+    async def _work(self, key: Key) -> float | None:
+        with self.metrics.reconcile(key.kind), structlog.contextvars.bound_contextvars(**{key.kind: key.name}):
+            match key.kind:
+                case "task":
+                    return await self._tasks.reconcile(key.name)
+                case "tool":
+                    return await self._tools.reconcile(key.name)
+
+    def _dead_because(self) -> str | None:
+        if self.drift.is_dead:
+            return f"a watch has brought nothing for {DEAD_AFTER_SECONDS:.0f} s of what the API server has"
+        return None
+
+    def _unready_because(self) -> str | None:
+        if self._resync.succeeded_at is None:
+            return "nothing was listed yet"
+        if self._resync.failed or self._resync_age() > 3 * self.settings.resync_seconds:
+            return "the API server does not answer"
+        return None
+
+    def _resync_age(self) -> float:
+        return 0.0 if self._resync.succeeded_at is None else time.monotonic() - self._resync.succeeded_at
+
+
+def _asked_delay(error: Exception) -> float:
+    """How long the API server asked us to wait."""
+    return (error.delay_seconds or 0.0) if isinstance(error, RetryableError) else 0.0
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
