@@ -14,7 +14,7 @@ from mcptasks_crds.tool import McpTool
 from .errors import JobRefusedError
 from .executions import execution_of, execution_to_json
 from .hardening import harden
-from .podcontract import give_task
+from .podcontract import give_task, inline_arguments
 from .references import argument_references
 from .refusals import refusals
 from .templates import Json, read_template
@@ -33,8 +33,9 @@ def render(task: McpTask, tool: McpTool, *, assign_uid: bool = True) -> dict[str
     Raises:
         JobRefusedError: there can be no Job; the message names the field, of the tool or of the arguments.
     """
-    if task.spec.arguments_from is None:
-        _check_arguments(task.spec.arguments or arguments.EMPTY, tool)
+    text = inline_arguments(task)
+    if text is not None:
+        _check_arguments(text, tool)
     return render_unchecked(task, tool, assign_uid=assign_uid)
 
 
@@ -105,7 +106,7 @@ def _required_variables(template: Json, *, task: McpTask, tool: McpTool) -> froz
         JobRefusedError: one of them cannot be, or is not for these arguments.
     """
     possible = arguments.variable_names(tool.spec.input_schema)
-    text = None if task.spec.arguments_from is not None else task.spec.arguments or arguments.EMPTY
+    text = inline_arguments(task)
     missing = {} if text is None else arguments.properties_without_variable(tool.spec.input_schema, text)
     required: set[str] = set()
     for reference in argument_references(template["spec"]):

@@ -18,6 +18,13 @@ ARGUMENTS_FILE: Final = f"{names.CONTRACT_PATH}/{arguments.ARGUMENTS_KEY}"
 """What `$MCPTASK_ARGUMENTS` names."""
 
 
+def inline_arguments(task: McpTask) -> str | None:
+    """The arguments that stand in the task, as JSON text; None where they are in a Secret."""
+    if task.spec.arguments_from is not None:
+        return None
+    return arguments.EMPTY if task.spec.arguments is None else task.spec.arguments
+
+
 def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozenset[str]) -> None:
     """Give each container of the pod the task: its arguments as variables and as a file, and where the result goes.
 
@@ -25,11 +32,10 @@ def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozens
     must not start, for its program would see the text `$(ARG_...)`.
     """
     pod = template["spec"]
-    secret = None if task.spec.arguments_from is None else task.spec.arguments_from.secret_name
-    text = task.spec.arguments or arguments.EMPTY
-    if secret is None:
+    text = inline_arguments(task)
+    if text is not None:
         template["metadata"]["annotations"][names.ARGUMENTS_ANNOTATION] = text
-    given = _argument_environment(tool, arguments_text=text, secret=secret, required=required)
+    given = _argument_environment(task, tool, required=required)
     for _, container in containers(pod):
         own = _own_environment(container, task=task, tool=tool, is_main=container is main_container(pod))
         # First of all, so that an author's own variables may be made of ours.
@@ -37,24 +43,24 @@ def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozens
         container.setdefault("volumeMounts", []).append(
             {"name": names.CONTRACT_VOLUME, "mountPath": names.CONTRACT_PATH, "readOnly": True}
         )
-    pod.setdefault("volumes", []).append(_volume(secret))
+    pod.setdefault("volumes", []).append(_volume(task))
 
 
-def _argument_environment(
-    tool: McpTool, *, arguments_text: str, secret: str | None, required: frozenset[str]
-) -> list[Json]:
+def _argument_environment(task: McpTask, tool: McpTool, *, required: frozenset[str]) -> list[Json]:
     schema = tool.spec.input_schema
-    if secret is None:
-        variables = arguments.argument_variables(schema, arguments_text)
-        return [_variable(name, value) for name, value in variables.items()]
-    # Which of its keys the Secret has is not known here: a value that no variable can hold has none.
-    return [
-        {
-            "name": name,
-            "valueFrom": {"secretKeyRef": {"name": secret, "key": name, "optional": name not in required}},
-        }
-        for name in arguments.variable_names(schema).values()
-    ]
+    if (source := task.spec.arguments_from) is not None:
+        # Which of its keys the Secret has is not known here: a value that no variable can hold has none.
+        return [
+            {
+                "name": name,
+                "valueFrom": {
+                    "secretKeyRef": {"name": source.secret_name, "key": name, "optional": name not in required}
+                },
+            }
+            for name in arguments.variable_names(schema).values()
+        ]
+    variables = arguments.argument_variables(schema, inline_arguments(task) or arguments.EMPTY)
+    return [_variable(name, value) for name, value in variables.items()]
 
 
 def _own_environment(container: Json, *, task: McpTask, tool: McpTool, is_main: bool) -> list[Json]:
@@ -72,13 +78,13 @@ def _variable(name: str, value: str) -> Json:
     return {"name": name, "value": escape(value)}
 
 
-def _volume(secret: str | None) -> Json:
+def _volume(task: McpTask) -> Json:
     """One projected volume; the task endpoint's token will be another source of it."""
     source: Json
-    if secret is None:
+    if task.spec.arguments_from is not None:
+        items = [{"key": arguments.ARGUMENTS_KEY, "path": arguments.ARGUMENTS_KEY}]
+        source = {"secret": {"name": task.spec.arguments_from.secret_name, "items": items}}
+    else:
         path = f"metadata.annotations['{names.ARGUMENTS_ANNOTATION}']"
         source = {"downwardAPI": {"items": [{"path": arguments.ARGUMENTS_KEY, "fieldRef": {"fieldPath": path}}]}}
-    else:
-        items = [{"key": arguments.ARGUMENTS_KEY, "path": arguments.ARGUMENTS_KEY}]
-        source = {"secret": {"name": secret, "items": items}}
     return {"name": names.CONTRACT_VOLUME, "projected": {"sources": [source]}}
