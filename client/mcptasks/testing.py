@@ -104,6 +104,7 @@ class FakeServer:
         self.url = ""
         self._page_size = page_size
         self._silence = asyncio.Event()
+        self._came = asyncio.Event()
         self._methods: Mapping[str, Callable[[Json], Json]] = {
             "server/discover": self._discover,
             "tools/list": self._list,
@@ -131,6 +132,12 @@ class FakeServer:
         """The methods of the requests that came, in order."""
         return [seen.method for seen in self.seen]
 
+    async def until_asked(self, method: str) -> None:
+        """Wait for the first request of a method."""
+        while method not in self.methods():
+            self._came.clear()
+            await self._came.wait()
+
     def params(self, method: str) -> list[Json]:
         """The parameters of all requests of a method, in order."""
         return [seen.params for seen in self.seen if seen.method == method]
@@ -145,6 +152,7 @@ class FakeServer:
         message: Json = json.loads(text)
         method, params = message["method"], message.get("params", {})
         self.seen.append(Seen(method=method, params=params, headers=dict(request.headers), text=text))
+        self._came.set()
         try:
             self._check(request.headers, method, params)
             tool = self.tools.get(params["name"]) if method == "tools/call" else None

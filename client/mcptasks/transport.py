@@ -26,7 +26,10 @@ class Transport:
     """An open session with one server. Use as an async context manager."""
 
     def __init__(self, url: str, *, headers: Mapping[str, str] | None = None) -> None:
-        self._url = URL(url)
+        try:
+            self._url = URL(url)
+        except ValueError as error:
+            raise ProtocolError(f"{url} is not an HTTP address: {error}") from error
         self._headers = dict(headers or {})
         self._session: aiohttp.ClientSession | None = None
 
@@ -76,7 +79,7 @@ class Transport:
                 self._url, data=request.body, headers=request.headers, timeout=timeout, allow_redirects=False
             ) as response:
                 yield response
-        except aiohttp.InvalidURL as error:
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise ProtocolError(f"{self._url} is not an HTTP address") from error
         except TimeoutError as error:
             raise UnreachableError(f"{self._url} did not answer in time") from error

@@ -61,13 +61,21 @@ def arguments_text(arguments: Arguments) -> str:
             return json.dumps(arguments, allow_nan=False, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ArgumentsError(f"the arguments are not JSON: {error}") from error
-    try:
-        value = json.loads(arguments, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ArgumentsError(f"the arguments are not JSON: {error}") from error
-    if not isinstance(value, dict):
+    if not isinstance(parse_json(arguments), dict):
         raise ArgumentsError("the arguments are not a JSON object")
     return arguments
+
+
+def parse_json(text: str) -> Any:
+    """The one value that a JSON text holds. NaN and infinities, which Python takes, are not JSON.
+
+    Raises:
+        ArgumentsError: it holds none, or more than one.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentsError(f"this is not JSON: {error}") from error
 
 
 def encode(

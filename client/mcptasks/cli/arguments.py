@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 
 from mcptasks.errors import ArgumentsError
-from mcptasks.wire import arguments_text
+from mcptasks.wire import arguments_text, parse_json
 
 
 def arguments_from(assignments: Iterable[str], *, document: str | None = None) -> str:
@@ -37,7 +37,7 @@ def _parse(assignment: str) -> tuple[str, str]:
         return name, json.dumps(value)
     name = name.removesuffix(":")
     try:
-        arguments_text(f'{{"value": {value}}}')
+        parse_json(value)
     except ArgumentsError as error:
         raise ArgumentsError(f"{name}: {value!r} is not JSON (write {name}={value} for a string)") from error
     return name, value
