@@ -8,9 +8,6 @@ from pydantic.alias_generators import to_camel
 
 from .times import format_time
 
-Timestamp = Annotated[datetime, PlainSerializer(format_time, return_type=str)]
-"""A moment, as RFC 3339 in the object."""
-
 
 def enforced(**keywords: JsonValue) -> Any:
     """Keywords for a field's schema in the CRD: the API server enforces them, the model does not.
@@ -19,6 +16,10 @@ def enforced(**keywords: JsonValue) -> Any:
     text's length: whoever writes keeps to `limits`, and the API server has the last word.
     """
     return Field(json_schema_extra=keywords)
+
+
+Timestamp = Annotated[datetime, PlainSerializer(format_time, return_type=str), enforced(maxLength=40)]
+"""A moment, as RFC 3339 in the object."""
 
 
 class Resource(BaseModel):

@@ -90,6 +90,8 @@ class _Converter:
                 becomes = {keyword: self.convert(value, at=f"{at}[]", within=within)}
             case "additionalProperties":
                 becomes = self._additional(value, at=at, within=within)
+            case "description":
+                becomes = {keyword: " ".join(value.split())}
             case "const":
                 becomes = {"enum": [value]}
             case "exclusiveMinimum" | "exclusiveMaximum":

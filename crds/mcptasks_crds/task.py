@@ -37,7 +37,7 @@ ResultText = Annotated[str, enforced(minLength=2, maxLength=limits.RESULT_STORED
 class ToolReference(Resource):
     """Which tool is called."""
 
-    name: Annotated[str, enforced(pattern=TOOL_NAME_PATTERN)]
+    name: Annotated[str, enforced(pattern=TOOL_NAME_PATTERN, maxLength=128)]
     """The tool's name as the client sees it."""
     uid: Uid | None = None
     """The McpTool's uid at the time of the call."""

@@ -30,6 +30,7 @@ _CONTAINERS: Final = {
             "name": {"type": "string", "maxLength": 63, "description": "The container's name."},
             "env": {
                 "type": "array",
+                "nullable": True,
                 "maxItems": 1024,
                 "description": "Environment variables; those of mcptasks come before them.",
                 "items": {
@@ -54,14 +55,22 @@ _TEMPLATE: Final = {
             "required": ["containers"],
             "properties": {
                 "containers": _CONTAINERS | {"minItems": 1, "description": "The pod's containers."},
-                "initContainers": _CONTAINERS | {"description": "Containers that run before them, or beside them."},
-                "restartPolicy": {"type": "string", "description": "`Never`, if given."},
-                "activeDeadlineSeconds": {"type": "integer", "format": "int64", "description": "Not to be given."},
+                "initContainers": _CONTAINERS
+                | {"nullable": True, "description": "Containers that run before them, or beside them."},
+                "restartPolicy": {"type": "string", "nullable": True, "description": "`Never`, if given."},
+                "activeDeadlineSeconds": {
+                    "type": "integer",
+                    "format": "int64",
+                    "nullable": True,
+                    "description": "Not to be given.",
+                },
             },
         }
     },
 }
-"""What the CRD's rules look at of a pod template; all the rest is the API server's to judge, in a dry run."""
+"""What the CRD's rules look at of a pod template; all the rest is the API server's to judge, in a dry run.
+
+Null means absent here, as anywhere in a pod: charts write it."""
 
 
 class JobMetadata(Resource):
