@@ -5,6 +5,7 @@ never ran, and a result that was lost or is too large, are failures of the platf
 """
 
 import signal
+from dataclasses import replace
 from typing import Final
 
 from mcptasks_crds import limits
@@ -121,7 +122,8 @@ def _structured(source: str, log_tail: str | None = None) -> End:
     result = structured_result(source)
     if result is None:
         size = len(source.encode("utf-8", "surrogatepass"))
-        return failed(Reason.RESULT_TOO_LARGE, f"the result of {size} bytes takes more room than a task has")
+        too_large = failed(Reason.RESULT_TOO_LARGE, f"the result of {size} bytes takes more room than a task has")
+        return replace(too_large, log_tail=log_tail)
     return _completed(Reason.SUCCEEDED, "completed", result, log_tail=log_tail)
 
 

@@ -32,6 +32,8 @@ def run_limit_is_over(situation: Situation) -> Verdict | None:
     end = run_limit(situation)
     if end is None or situation.now < end:
         return None
+    if not situation.seen.pods_confirmed:
+        return Ask(need=ConfirmPods())  # it may have ended by now, with a result
     # The log is read now too: once the pod is stopped there is less than a second for it.
     return needs_log(situation) or _stop(situation, Stopping(reason=Reason.RUN_LIMIT, at=situation.now))
 
@@ -44,18 +46,15 @@ def run_limit(situation: Situation) -> datetime | None:
 
 def is_stopping(situation: Situation) -> Verdict | None:
     """A stop was begun: it ends with the pod, or without proof after a while."""
-    stopping = situation.stopping
-    if stopping is None:
-        return None
+    return None if situation.stopping is None else _stop(situation, situation.stopping)
+
+
+def _stop(situation: Situation, stopping: Stopping) -> Verdict:
     if not _may_still_run(situation):
         return _stopped(situation, stopping)
     if situation.now >= _bound(situation, stopping):
         return _stopped(situation, stopping, doubt=_doubt(situation))
-    return _ask_for_proof(situation) or _stop(situation, stopping)
-
-
-def _stop(situation: Situation, stopping: Stopping) -> GoOn:
-    return GoOn(
+    return _ask_for_proof(situation) or GoOn(
         phase=Phase.STOPPING,
         reason=stopping.reason,
         message="cancelling" if stopping.reason is Reason.CANCELLED else f"stopping: {_limit(situation)}",

@@ -6,9 +6,10 @@ from typing import Final
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 
+from .decision import ConfirmPods
 from .situation import Situation
 from .stopping import run_limit
-from .verdicts import GoOn, Verdict, failed
+from .verdicts import Ask, GoOn, Verdict, failed
 
 _IMAGE_IS_INVALID: Final = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 """What the kubelet says of an image that no waiting brings."""
@@ -32,6 +33,8 @@ def start_deadline_is_over(situation: Situation) -> Verdict | None:
     """The container did not run in time."""
     if situation.started_at is not None or situation.now < _start_deadline(situation):
         return None
+    if not situation.seen.pods_confirmed:
+        return Ask(need=ConfirmPods())  # it may run by now: the deadline must not lose a race with our own cache
     seconds = situation.execution.start_deadline_seconds
     return failed(Reason.START_DEADLINE, f"not started within {seconds} s: {_what_it_waits_for(situation)}")
 

@@ -87,8 +87,18 @@ NEEDS = [
     ),
     row(
         "a tool over its run limit needs its log before it is stopped",
-        observation(pods=(pod(running(ago(601))),)),
+        observation(pods=(pod(running(ago(601))),), pods_confirmed=True),
         ReadLog(pod="pod-1", container="tool"),
+    ),
+    row(
+        "a tool over its run limit may have ended already",
+        observation(pods=(pod(running(ago(601))),)),
+        ConfirmPods(),
+    ),
+    row(
+        "a start over its deadline may have come in time",
+        starting({"container": waiting("ErrImagePull")}, job=job(created_at=ago(301))),
+        ConfirmPods(),
     ),
     row(
         "a finished Job that no pod explains needs a look at the pods",
@@ -244,14 +254,14 @@ STANDINGS = [
     ),
     row(
         "a start that takes too long fails with the last cause",
-        starting({"container": waiting("ErrImagePull", "no route")}, job=job(created_at=ago(300))),
+        starting({"container": waiting("ErrImagePull", "no route")}, job=job(created_at=ago(300)), pods_confirmed=True),
         Phase.FAILED,
         Reason.START_DEADLINE,
         "not started within 300 s: the image cannot be pulled yet: ErrImagePull: no route",
     ),
     row(
         "a pod that never comes fails in the end",
-        starting(job=job(created_at=ago(300))),
+        starting(job=job(created_at=ago(300)), pods_confirmed=True),
         Phase.FAILED,
         Reason.START_DEADLINE,
         "waiting for its pod",
@@ -491,7 +501,7 @@ STANDINGS = [
     # run limit
     row(
         "a run limit begins with the word",
-        observation(pods=(pod(running(ago(600))),), log=log()),
+        observation(pods=(pod(running(ago(600))),), pods_confirmed=True, log=log()),
         Phase.STOPPING,
         Reason.RUN_LIMIT,
         "longer than its limit of 600 s",
