@@ -43,7 +43,7 @@ chart: venv ## Lint and package the Helm chart into dist/
 	$$($(DEVCLUSTER) bin helm) package charts/mcptasks --destination dist
 
 bench: venv ## Measure, as ratios in one run, on the cluster; prints a table and writes benchmarks/results/
-	$(BIN)/python benchmarks/run.py --cluster $(CLUSTER)
+	$(BIN)/python -m benchmarks.run --cluster $(CLUSTER)
 
 lock: venv ## Lock the dependencies anew
 	$(BIN)/python -m pip install --quiet uv

@@ -1,0 +1,239 @@
+"""What every measurement stands on: our two services as processes of this machine, watches, and plain clients.
+
+Server and operator run outside the cluster, so that no port-forwarder stands between the things that are compared:
+server, operator, benchmark and the bare client all reach the API server by the same loopback port.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Json, Kube
+from mcptasks_devcluster.eventually import eventually
+
+VERSION: Final = "2026-07-28"
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
+ANSWER_TIMEOUT_SECONDS: Final = 60.0
+
+
+Identity = Callable[[Kube, Path, str, Path], Awaitable[Path]]
+"""Makes the kubeconfig that the operator runs with, from: connection, admin's kubeconfig, namespace, directory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rig:
+    """A namespace with our services at work in it."""
+
+    kube: Kube
+    kubeconfig: Path
+    namespace: str
+    bare_namespace: str
+    """A namespace that nobody watches, for the plain writes that ours are compared with."""
+    client: "McpClient"
+
+    async def bare_write(self) -> float:
+        """How long a plain client takes for one create of a McpTask, in seconds."""
+        manifest = bare_task("nobody")
+        started = time.monotonic()
+        await self.kube.create(TASKS, self.bare_namespace, manifest)
+        return time.monotonic() - started
+
+
+class McpClient:
+    """The plainest MCP client there is: one connection, one JSON body, no retries."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self._session = session
+        self._url = url
+        self._ids = 0
+
+    async def request(self, method: str, target: str, **params: Any) -> Json:
+        """Send one request and return its result."""
+        self._ids += 1
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": VERSION,
+            "io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION: {}}},
+        }
+        headers = {
+            "MCP-Protocol-Version": VERSION,
+            "Mcp-Method": method,
+            "Mcp-Name": target,
+            "Accept": "application/json, text/event-stream",
+        }
+        body = {"jsonrpc": "2.0", "id": self._ids, "method": method, "params": {**params, "_meta": meta}}
+        async with self._session.post(self._url, json=body, headers=headers) as response:
+            document: Json = await response.json()
+        if "result" not in document:
+            raise RuntimeError(f"{method} {target}: {document}")
+        result: Json = document["result"]
+        return result
+
+    async def call(self, tool: str, arguments: Json) -> str:
+        """Call a tool as a task; returns the task's id."""
+        result = await self.request("tools/call", tool, name=tool, arguments=arguments)
+        return str(result["taskId"])
+
+    async def get(self, task: str) -> Json:
+        """The task as the server has it."""
+        return await self.request("tasks/get", task, taskId=task)
+
+
+@asynccontextmanager
+async def rig(
+    *, kubeconfig: Path, operator: bool, tools: Sequence[Json], operator_identity: Identity | None = None
+) -> AsyncIterator[Rig]:
+    """A fresh namespace with the server, the tools and, if asked for, the operator. All is removed afterwards."""
+    port = _free_port()
+    with tempfile.TemporaryDirectory() as directory:
+        async with (
+            await Kube.connect(kubeconfig=kubeconfig) as kube,
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session,
+        ):
+            namespace, bare_namespace = [await _new_namespace(kube) for _ in range(2)]
+            environment = {
+                **os.environ,
+                "MCPTASKS_NAMESPACE": namespace,
+                "MCPTASKS_KUBECONFIG": str(kubeconfig),
+                "MCPTASKS_LOG_LEVEL": "warning",
+                "MCPTASKS_HOST": "127.0.0.1",
+                "MCPTASKS_PORT": str(port),
+                "MCPTASKS_METRICS_PORT": str(_free_port()),
+                "MCPTASKS_OPERATOR_PORT": str(_free_port()),
+            }
+            processes = [await asyncio.create_subprocess_exec(sys.executable, "-m", "mcptasks_server", env=environment)]
+            try:
+                if operator:
+                    if operator_identity is not None:
+                        own = await operator_identity(kube, kubeconfig, namespace, Path(directory))
+                        environment["MCPTASKS_KUBECONFIG"] = str(own)
+                    processes.append(
+                        await asyncio.create_subprocess_exec(sys.executable, "-m", "mcptasks_operator", env=environment)
+                    )
+                for tool in tools:
+                    manifest = await kube.create(TOOLS, namespace, tool)
+                    if not operator:
+                        await _declare_ready(kube, namespace, manifest)
+                client = McpClient(session, f"http://127.0.0.1:{port}/mcp")
+                await eventually(
+                    lambda: _are_listed(session, client, tools), what="the tools are listed", timeout_seconds=60
+                )
+                yield Rig(
+                    kube=kube, kubeconfig=kubeconfig, namespace=namespace, bare_namespace=bare_namespace, client=client
+                )
+            finally:
+                for process in processes:
+                    process.terminate()
+                for process in processes:
+                    await process.wait()
+                for name in (namespace, bare_namespace):
+                    await kube.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+async def _are_listed(session: aiohttp.ClientSession, client: McpClient, tools: Sequence[Json]) -> bool:
+    try:
+        listed = await client.request("tools/list", "")
+    except (aiohttp.ClientError, RuntimeError):
+        return False
+    return {tool["metadata"]["name"] for tool in tools} <= {tool["name"] for tool in listed["tools"]}
+
+
+async def _declare_ready(kube: Kube, namespace: str, tool: Json) -> None:
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Benchmark",
+        "message": "declared ready by a benchmark that runs no operator",
+        "lastTransitionTime": tool["metadata"]["creationTimestamp"],
+    }
+    status = {"observedGeneration": tool["metadata"]["generation"], "conditions": [condition]}
+    await kube.patch(TOOLS, namespace, tool["metadata"]["name"], {"status": status}, subresource="status")
+
+
+async def _new_namespace(kube: Kube) -> str:
+    created = await kube.request("POST", "/api/v1/namespaces", body={"metadata": {"generateName": "bench-"}})
+    return str(json.loads(created)["metadata"]["name"])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Moments:
+    """When the benchmark's own watches first saw what, by the task's name, in seconds of the monotonic clock."""
+
+    job_posted: dict[str, float] = field(default_factory=dict)
+    terminated: dict[str, float] = field(default_factory=dict)
+    job_complete: dict[str, float] = field(default_factory=dict)
+
+    def saw_job(self, job: Json) -> None:
+        """Note a Job's first sight and its end."""
+        name = job["metadata"]["name"]
+        self.job_posted.setdefault(name, time.monotonic())
+        conditions = job.get("status", {}).get("conditions", ())
+        if any(item["type"] == "Complete" and item["status"] == "True" for item in conditions):
+            self.job_complete.setdefault(name, time.monotonic())
+
+    def saw_pod(self, pod: Json) -> None:
+        """Note the end of a pod's container."""
+        statuses = pod.get("status", {}).get("containerStatuses", ())
+        if statuses and all("terminated" in item["state"] for item in statuses):
+            task = pod["metadata"]["labels"]["batch.kubernetes.io/job-name"]
+            self.terminated.setdefault(task, time.monotonic())
+
+
+@asynccontextmanager
+async def watching(rig: Rig) -> AsyncIterator[Moments]:
+    """The benchmark's own watches on Jobs and pods, on a connection of their own."""
+    moments = Moments()
+    async with await Kube.connect(kubeconfig=rig.kubeconfig) as kube, asyncio.TaskGroup() as group:
+        watches = [
+            group.create_task(_follow(kube, kind, rig.namespace, see))
+            for kind, see in ((JOBS, moments.saw_job), (PODS, moments.saw_pod))
+        ]
+        yield moments
+        for watch in watches:
+            watch.cancel()
+
+
+async def _follow(kube: Kube, kind: Any, namespace: str, see: Callable[[Json], None]) -> None:
+    listed = await kube.list(kind, namespace)
+    version = listed["metadata"]["resourceVersion"]
+    async for event in kube.watch(kind, namespace, timeout_seconds=3600, resourceVersion=version):
+        see(event["object"])
+
+
+def bare_task(tool: str) -> Json:
+    """A McpTask like those the server creates, for a plain client to create."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.TASK_KIND,
+        "metadata": {"name": names.new_task_id()},
+        "spec": {"tool": {"name": tool}, "arguments": "{}", "caller": "benchmark"},
+    }
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which that share (0 to 1) of the values lies."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def p50(values: Sequence[float]) -> float:
+    """The median."""
+    return statistics.median(values)
