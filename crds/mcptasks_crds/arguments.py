@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import unquote
 
 from . import jsontext, names
 
@@ -25,6 +26,12 @@ MAX_NAME_LENGTH: Final = 253
 
 EMPTY: Final = "{}"
 """The arguments of a call that has none."""
+
+_WRITE_ONLY: Final = "it is writeOnly, and a secret does not belong into the environment"
+_NO_SCHEMAS: Final = frozenset({"default", "const", "enum", "examples", "$defs", "definitions"})
+"""A schema's members that hold values, or schemas that count only where something refers to them."""
+_BY_NAME: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+"""A schema's members that hold schemas under names which are no words of JSON Schema."""
 
 
 def argument_variables(input_schema: Mapping[str, Any], arguments: str = EMPTY) -> dict[str, str]:
@@ -59,18 +66,43 @@ def variable_names(input_schema: Mapping[str, Any]) -> Mapping[str, str]:
     """The properties that can have a variable, each with the variable's name. A value may still be none for one."""
     properties = _properties(input_schema)
     claims = _claims(properties)
+    secrets = secret_properties(input_schema)
     return MappingProxyType(
         {
             each: variable
-            for each, schema in properties.items()
-            if _name_problem(variable := names.argument_variable(each), schema, claims=claims[variable]) is None
+            for each in properties
+            if each not in secrets
+            and _name_problem(variable := names.argument_variable(each), claims=claims[variable]) is None
         }
     )
 
 
 def secret_properties(input_schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The properties whose values are secrets: those that the schema marks as `writeOnly`."""
-    return tuple(each for each, schema in _properties(input_schema).items() if _is_secret(schema))
+    """The properties whose values are secrets: those that the schema marks as `writeOnly`, or any part of them."""
+    return tuple(each for each, schema in _properties(input_schema).items() if holds_secret(schema, input_schema))
+
+
+def holds_secret(schema: object, root: Mapping[str, Any]) -> bool:
+    """Whether a part of an input schema (`root`) marks anything as `writeOnly`, references inside `root` followed."""
+    waiting, followed = [schema], set[str]()  # no recursion: schemas refer to themselves
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting.extend(each)
+        if not isinstance(each, Mapping):
+            continue
+        if each.get("writeOnly") is True:
+            return True
+        reference = each.get("$ref")
+        if isinstance(reference, str) and reference not in followed:
+            followed.add(reference)
+            waiting.append(_target(reference, root))
+        for word, part in each.items():
+            if word in _BY_NAME and isinstance(part, Mapping):
+                waiting.extend(part.values())
+            elif word not in _NO_SCHEMAS:
+                waiting.append(part)
+    return False
 
 
 def arguments_secret_data(input_schema: Mapping[str, Any], arguments: str) -> dict[str, str]:
@@ -98,11 +130,13 @@ def _resolve(input_schema: Mapping[str, Any], arguments: str) -> Iterator[_Varia
     given = jsontext.members(arguments)
     properties = _properties(input_schema)
     claims = _claims(properties)
+    secrets = secret_properties(input_schema)
     room = MAX_VARIABLES_BYTES
     for each, schema in properties.items():
         variable = names.argument_variable(each)
         value = _text(given[each]) if each in given else _default(schema)
-        reason = _name_problem(variable, schema, claims=claims[variable]) or _value_problem(value, room=room)
+        reason = _WRITE_ONLY if each in secrets else _name_problem(variable, claims=claims[variable])
+        reason = reason or _value_problem(value, room=room)
         if reason is not None:
             yield _FileOnly(property=each, reason=reason)
             continue
@@ -131,9 +165,7 @@ def _default(schema: object) -> str:
     return default if isinstance(default, str) else json.dumps(default, ensure_ascii=False)
 
 
-def _name_problem(variable: str, schema: object, *, claims: int) -> str | None:
-    if _is_secret(schema):
-        return "it is writeOnly, and a secret does not belong into the environment"
+def _name_problem(variable: str, *, claims: int) -> str | None:
     if not variable.removeprefix(names.ARGUMENT_VARIABLE_PREFIX).strip("_"):
         return "its name has no letter or digit that a variable's name may have"
     if len(variable) > MAX_NAME_LENGTH:
@@ -143,8 +175,17 @@ def _name_problem(variable: str, schema: object, *, claims: int) -> str | None:
     return None
 
 
-def _is_secret(schema: object) -> bool:
-    return isinstance(schema, Mapping) and schema.get("writeOnly") is True
+def _target(reference: str, root: Mapping[str, Any]) -> object:
+    """What a reference inside a schema points to (`#` and a JSON pointer); nothing where it points elsewhere."""
+    target: object = root
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    for step in steps:
+        if not isinstance(target, Mapping):
+            return None
+        target = target.get(unquote(step).replace("~1", "/").replace("~0", "~"))
+    return target
 
 
 def _value_problem(value: str, *, room: int) -> str | None:

@@ -45,6 +45,13 @@ def render_unchecked(task: McpTask, tool: McpTool, *, assign_uid: bool = True) -
     Raises:
         JobRefusedError: there can be no Job; the message names the field of the tool.
     """
+    try:
+        return _render(task, tool, assign_uid=assign_uid)
+    except RecursionError as error:
+        raise JobRefusedError(Reason.TOOL_INVALID, "job.template or a schema is nested too deeply") from error
+
+
+def _render(task: McpTask, tool: McpTool, *, assign_uid: bool) -> Json:
     template = read_template(tool.spec.job.template)
     for refusal in refusals(template, tool=tool):
         raise JobRefusedError(Reason.TOOL_INVALID, refusal)

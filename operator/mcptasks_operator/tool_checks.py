@@ -21,6 +21,7 @@ from .scripts import unsafe_expansions
 from .templates import read_template
 
 _TRIAL_UID: Final = "00000000-0000-0000-0000-000000000000"
+_DEFINED: Final = ("$defs", "definitions")
 
 
 class ToolFault(StrEnum):
@@ -59,7 +60,10 @@ def tool_problems(tool: McpTool) -> tuple[ToolProblem, ...]:
 
 def environment_gap(tool: McpTool) -> str | None:
     """Which properties are only in the file, in a sentence for people; None where each has its variable."""
-    missing = arguments.properties_without_variable(tool.spec.input_schema)
+    try:
+        missing = arguments.properties_without_variable(tool.spec.input_schema)
+    except RecursionError:  # a default that nobody can write; `tool_problems` says so
+        return None
     if not missing:
         return None
     listed = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
@@ -99,11 +103,12 @@ def _schema_problems(tool: McpTool) -> Iterator[ToolProblem]:
         if schema.get("type") != "object":
             message = f"must be object, not {schema.get('type', 'absent')}: MCP has no other"
             yield ToolProblem(fault=ToolFault.SCHEMA_INVALID, field=f"{field}.type", message=message)
-    for name in arguments.secret_properties(tool.spec.input_schema):
+    elsewhere = {word: part for word, part in tool.spec.input_schema.items() if word not in ("properties", *_DEFINED)}
+    if arguments.holds_secret(elsewhere, tool.spec.input_schema):
         yield ToolProblem(
             fault=ToolFault.SCHEMA_UNSUPPORTED,
-            field=f"inputSchema.properties.{name}.writeOnly",
-            message="secret arguments are not supported yet: the value would stand in the task, for anyone to read",
+            field="inputSchema",
+            message="writeOnly outside of properties: which arguments are secret must be said where they are named",
         )
 
 

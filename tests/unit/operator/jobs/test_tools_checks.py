@@ -55,10 +55,10 @@ def test_a_good_tool_has_no_problems(make_tool: Make, make_pod: Make) -> None:
             id="a result of any type",
         ),
         pytest.param(
-            {"inputSchema": {"type": "object", "properties": {"key": {"writeOnly": True}}}},
+            {"inputSchema": {"type": "object", "additionalProperties": {"writeOnly": True}}},
             ToolFault.SCHEMA_UNSUPPORTED,
-            "inputSchema.properties.key.writeOnly: ",
-            id="a secret",
+            "inputSchema: writeOnly outside of properties",
+            id="a secret without a name",
         ),
         pytest.param(
             {"job": {"template": {"spec": {"restartPolicy": "Always", "containers": [{"name": "a"}]}}}},
@@ -108,6 +108,31 @@ def test_the_gap_names_each_property_that_is_only_in_the_file(make_tool: Make) -
     assert gap is not None
     assert all(name in gap for name in ("a-b", "a_b", "long", "32 KiB", "$MCPTASK_ARGUMENTS"))
     assert "fine" not in gap
+
+
+def test_a_named_secret_is_only_in_the_file(make_tool: Make) -> None:
+    definitions = {"t": {"type": "string", "writeOnly": True}}
+    schema = {"type": "object", "properties": {"token": {"$ref": "#/$defs/t"}}, "$defs": definitions}
+    tool = make_tool(inputSchema=schema)
+
+    assert tool_problems(tool) == ()
+    assert "token: it is writeOnly" in (environment_gap(tool) or "")
+
+
+@pytest.mark.parametrize("place", ["template", "inputSchema", "outputSchema"])
+def test_a_tool_that_is_nested_too_deeply_is_a_problem_and_no_crash(
+    place: str, make_tool: Make, make_pod: Make
+) -> None:
+    deep: Any = {}
+    for _ in range(2000):
+        deep = {"x": deep}
+    schema = {"type": "object", "properties": {"a": {"default": deep}}}
+    spec = {"job": {"template": {"spec": {**make_pod(), "x": deep}}}} if place == "template" else {place: schema}
+
+    problems = tool_problems(make_tool(**spec))
+
+    assert any("deeply" in str(problem) or "Recursion" in str(problem) for problem in problems)
+    assert environment_gap(make_tool(**spec)) is None
 
 
 def test_the_trial_takes_no_arguments_and_the_name_of_no_task(make_tool: Make) -> None:
