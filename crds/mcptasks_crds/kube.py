@@ -8,7 +8,7 @@ This module does the package's only I/O; nothing else in the package imports it.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -178,8 +178,18 @@ class Kube:
             options["preconditions"] = {"uid": uid}
         await self.request("DELETE", kind.path(namespace, name), body=options)
 
-    async def watch(self, kind: Kind, namespace: str, *, timeout_seconds: float, **query: str) -> AsyncIterator[Json]:
+    async def watch(
+        self,
+        kind: Kind,
+        namespace: str,
+        *,
+        timeout_seconds: float,
+        on_open: Callable[[], None] = lambda: None,
+        **query: str,
+    ) -> AsyncGenerator[Json, None]:
         """The events of a watch, until the server ends it or nothing comes for `timeout_seconds`.
+
+        `on_open` is called once the API server has accepted the watch, be it long before the first event.
 
         Raises:
             GoneError: also where the 410 comes as an event inside a good answer.
@@ -187,6 +197,7 @@ class Kube:
         response = await self._send(
             "GET", kind.path(namespace), query={"watch": "true", **query}, timeout_seconds=timeout_seconds
         )
+        on_open()
         content = response.response.content
         try:
             while True:
@@ -249,7 +260,10 @@ class Kube:
 
 
 def _parse(body: bytes) -> Json:
-    document: Json = json.loads(body)
+    try:
+        document: Json = json.loads(body)
+    except ValueError as error:  # a proxy's page, or a line that was cut off
+        raise RetryableError("the answer is not JSON") from error
     return document
 
 

@@ -1,0 +1,86 @@
+"""The process: settings, an open connection, the applications, and a graceful end."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import structlog
+from aiohttp import web
+
+from mcptasks_crds.kube import Kube
+
+from .app import create_app, create_metrics_app
+from .caller import NoAuthentication
+from .cluster.backend import Backend
+from .guards import Guards
+from .health import Health
+from .logs import configure_logs
+from .metrics import Metrics
+from .settings import Settings, SettingsError, settings_from
+
+GRACE_SECONDS: Final = 10.0
+"""How long requests that are under way may take once the process was told to end."""
+
+
+def main() -> None:
+    """Run the server until SIGTERM or SIGINT."""
+    try:
+        settings = settings_from(os.environ)
+    except SettingsError as error:
+        sys.exit(f"mcptasks-server: {error}")
+    configure_logs(settings.log_level)
+    asyncio.run(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with serving(settings):
+        await stop.wait()
+        structlog.get_logger().info("stopping")
+    structlog.get_logger().info("stopped")
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
+    """Serve for as long as the context lasts; gives the addresses of the MCP and the metrics listener."""
+    metrics = Metrics()
+    async with await Kube.connect(kubeconfig=settings.kubeconfig, context=settings.context) as kube:
+        backend = Backend(kube, namespace=settings.namespace, metrics=metrics)
+        health = Health(ready=backend.what_is_missing, live=backend.what_is_broken)
+        app = create_app(
+            backend.services,
+            callers=NoAuthentication(),
+            guards=Guards(hosts=settings.allowed_hosts, origins=settings.allowed_origins),
+            health=health,
+            metrics=metrics,
+            max_body_bytes=settings.max_body_bytes,
+        )
+        async with backend.running():
+            server = await _listen(app, host=settings.host, port=settings.port)
+            exporter = await _listen(create_metrics_app(metrics), host=settings.host, port=settings.metrics_port)
+            addresses = (server.addresses[0], exporter.addresses[0])
+            structlog.get_logger().info("serving", namespace=settings.namespace, mcp=addresses[0], metrics=addresses[1])
+            try:
+                yield addresses
+            finally:
+                health.is_stopping = True
+                await server.cleanup()
+                await exporter.cleanup()
+
+
+async def _listen(app: web.Application, *, host: str, port: int) -> web.AppRunner:
+    # A client that goes away cancels its request: that is how the protocol cancels.
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=GRACE_SECONDS)
+    await runner.setup()
+    await web.TCPSite(runner, host, port).start()
+    return runner
+
+
+if __name__ == "__main__":
+    main()

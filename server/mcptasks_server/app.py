@@ -1,0 +1,46 @@
+"""The web applications, put together from their collaborators. No behaviour."""
+
+import asyncio
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from .caller import CallerPolicy
+from .dispatch import Services
+from .guards import Guards
+from .health import LIVE_PATH, READY_PATH, Health
+from .http import PATH, McpEndpoint
+from .metrics import Metrics
+from .modern import ModernEra
+
+
+def create_app(
+    services: Services,
+    *,
+    callers: CallerPolicy,
+    guards: Guards,
+    health: Health,
+    metrics: Metrics,
+    max_body_bytes: int,
+) -> web.Application:
+    """The application that clients and probes talk to. Run it with `handler_cancellation=True`."""
+    modern = ModernEra(services=services, callers=callers)
+    endpoint = McpEndpoint(modern, guards=guards, max_body_bytes=max_body_bytes, metrics=metrics)
+    app = web.Application(client_max_size=max_body_bytes)
+    app.router.add_route("*", PATH, endpoint.handle)
+    app.router.add_get(LIVE_PATH, health.livez)
+    app.router.add_get(READY_PATH, health.readyz)
+    return app
+
+
+def create_metrics_app(metrics: Metrics) -> web.Application:
+    """The application that Prometheus talks to, on a port of its own."""
+
+    async def show(_: web.Request) -> web.Response:
+        # Rendering takes tens of milliseconds, which no request shall wait for.
+        body = await asyncio.to_thread(generate_latest, metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    app = web.Application()
+    app.router.add_get("/metrics", show)
+    return app

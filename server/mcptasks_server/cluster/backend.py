@@ -1,0 +1,89 @@
+"""Everything of the server that lives on the API server, put together, and kept running."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import structlog
+
+from mcptasks_crds.kube import TASKS, TOOLS, Kube, KubeError
+from mcptasks_crds.tool import McpTool
+from mcptasks_server.dispatch import Services
+from mcptasks_server.metrics import Metrics
+
+from .kube_catalogue import KubeCatalogue
+from .kube_tasks import KubeTaskStore
+from .reflector import Reflector
+from .seen_task import SeenTask, seen_task
+from .task_reads import TaskReads
+from .withdrawals import Withdrawals
+
+PROBE_SECONDS: Final = 3.0
+"""How often, and how long, the API server is asked whether it is there."""
+LOST_SECONDS: Final = 10.0
+"""After this long without an answer the replica is not ready."""
+SETTLE_SECONDS: Final = 2.0
+
+
+class Backend:
+    """The tools and tasks of one namespace."""
+
+    def __init__(self, kube: Kube, *, namespace: str, metrics: Metrics) -> None:
+        self._kube, self._namespace = kube, namespace
+        self._tools: Reflector[McpTool] = Reflector(
+            kube, TOOLS, namespace=namespace, parse=McpTool.model_validate, metrics=metrics
+        )
+        self._tasks: Reflector[SeenTask] = Reflector(kube, TASKS, namespace=namespace, parse=seen_task, metrics=metrics)
+        self._withdrawals = Withdrawals(kube, namespace=namespace)
+        reads = TaskReads(kube, namespace=namespace, reflector=self._tasks, metrics=metrics)
+        store = KubeTaskStore(
+            kube,
+            namespace=namespace,
+            reads=reads,
+            withdrawals=self._withdrawals,
+            metrics=metrics,
+            clock=lambda: datetime.now(UTC),
+        )
+        self.services = Services(catalogue=KubeCatalogue(self._tools), tasks=store)
+        self._answered_at = float("-inf")
+        self._running: list[asyncio.Task[None]] = []
+        self._log: Any = structlog.get_logger()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Watch, for as long as the context lasts."""
+        loops = (self._tools.run(), self._tasks.run(), self._ask_whether_it_is_there())
+        self._running = [asyncio.create_task(loop) for loop in loops]
+        try:
+            yield
+        finally:
+            await self._withdrawals.settle(seconds=SETTLE_SECONDS)
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+
+    def what_is_missing(self) -> str:
+        """Why requests cannot be served; empty where they can."""
+        if not (self._tools.is_synced and self._tasks.is_synced):
+            return "the tools and tasks are not read yet"
+        if time.monotonic() - self._answered_at > LOST_SECONDS:
+            return "the API server does not answer"
+        return ""
+
+    def what_is_broken(self) -> str:
+        """Why only a restart helps; empty where it does not."""
+        broken = [task for task in self._running if task.done() and not task.cancelled()]
+        return "a watch has ended, which none ever should" if broken else ""
+
+    async def _ask_whether_it_is_there(self) -> None:
+        path = TOOLS.path(self._namespace)
+        while True:
+            try:
+                await self._kube.request("GET", path, query={"limit": "1"}, timeout_seconds=PROBE_SECONDS)
+                self._answered_at = time.monotonic()
+            except KubeError as error:
+                self._log.warning("the API server does not answer", error=str(error))
+            await asyncio.sleep(PROBE_SECONDS)

@@ -1,0 +1,67 @@
+"""`Catalogue` over a watch of the McpTools."""
+
+from typing import Any
+
+import structlog
+
+from mcptasks_crds.schemas import SchemaError
+from mcptasks_crds.tool import McpTool
+from mcptasks_server.errors import UnavailableError
+from mcptasks_server.tools import Tool, make_tool
+
+from .reflector import Reflector
+
+
+class KubeCatalogue:
+    """The tools of one namespace that the operator has found ready, in the very generation it has looked at."""
+
+    def __init__(self, reflector: Reflector[McpTool]) -> None:
+        self._reflector = reflector
+        self._changes = -1
+        self._made: dict[tuple[str, int], Tool | None] = {}
+        self._tools: dict[str, Tool] = {}
+        self._log: Any = structlog.get_logger()
+
+    def tools(self) -> tuple[Tool, ...]:
+        """All of them, by name."""
+        return tuple(self._current().values())
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name."""
+        return self._current().get(name)
+
+    def _current(self) -> dict[str, Tool]:
+        if not self._reflector.is_synced:
+            raise UnavailableError("The server has just started and does not know its tools yet; please try again")
+        if self._changes != self._reflector.cache.changes:
+            self._changes = self._reflector.cache.changes
+            self._tools = self._make()
+        return self._tools
+
+    def _make(self) -> dict[str, Tool]:
+        ready = [resource for resource in self._reflector.cache if resource.is_ready]
+        # Two McpTools may give themselves one name: the older one has it, at every replica.
+        ready.sort(key=lambda each: (each.name, str(each.metadata.creation_timestamp), each.metadata.name))
+        made = {_key(resource): self._tool(resource) for resource in ready}
+        self._made = made
+        tools: dict[str, Tool] = {}
+        for resource in ready:
+            tool = made[_key(resource)]
+            if tool is not None:
+                tools.setdefault(tool.name, tool)
+        return tools
+
+    def _tool(self, resource: McpTool) -> Tool | None:
+        """Made once for each generation: compiling a schema costs more than a call does."""
+        key = _key(resource)
+        if key in self._made:
+            return self._made[key]
+        try:
+            return make_tool(resource)
+        except (SchemaError, RecursionError) as error:
+            self._log.warning("a tool was passed over", tool=resource.name, error=str(error))
+            return None
+
+
+def _key(resource: McpTool) -> tuple[str, int]:
+    return resource.metadata.uid, resource.metadata.generation

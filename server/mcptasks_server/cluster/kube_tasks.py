@@ -1,0 +1,140 @@
+"""`TaskStore` over the API server: a task is an McpTask object."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import structlog
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import SECRETS, TASKS, ConflictError, Json, Kind, Kube, NotFoundError, RejectedError
+from mcptasks_crds.task import McpTask
+from mcptasks_server.caller import Caller
+from mcptasks_server.errors import RefusedError, UnavailableError
+from mcptasks_server.metrics import Metrics
+from mcptasks_server.projection import is_expired, is_over, outstanding_questions
+from mcptasks_server.tasks import NewTask, TaskNotFoundError
+
+from .manifests import arguments_secret, needs_secret, task_manifest
+from .patience import UNREACHABLE, persist
+from .task_reads import TaskReads
+from .withdrawals import Withdrawals
+
+STRICT: Final = {"fieldValidation": "Strict"}
+
+
+class KubeTaskStore:
+    """Tasks in one namespace. See `TaskStore` for what each method promises."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        *,
+        namespace: str,
+        reads: TaskReads,
+        withdrawals: Withdrawals,
+        metrics: Metrics,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._kube, self._namespace, self._reads = kube, namespace, reads
+        self._withdrawals, self._metrics, self._clock = withdrawals, metrics, clock
+        self._log: Any = structlog.get_logger()
+
+    async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
+        """Create the McpTask, then the Secret of its arguments where it needs one."""
+        name = names.new_task_id()
+        try:
+            document = await persist(lambda: self._create(name, new, caller=caller))
+        except (UnavailableError, RefusedError, asyncio.CancelledError):
+            # It may have been created all the same: an answer can be lost, and so can the client that waits for it.
+            self._withdrawals.begin(name)
+            raise
+        task = self._reads.learn(document)
+        self._metrics.tasks_created.inc()
+        self._log.info("task created", task=name, tool=new.tool, caller=caller.name)
+        return task
+
+    async def get(self, task_id: str, *, caller: Caller) -> McpTask:
+        """The task, from the cache where that is as good as the API server's own answer."""
+        if not names.is_task_id(task_id):
+            raise TaskNotFoundError
+        return self._visible(await self._reads.get(task_id), caller)
+
+    async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller) -> None:
+        """Write the answers that are new.
+
+        The API server lets the first one for a key stand (CEL): the loser looks anew what is left to answer.
+        """
+        if not names.is_task_id(task_id):
+            raise TaskNotFoundError
+        refusal: RejectedError | None = None
+        while True:
+            task = self._visible(await self._reads.fresh(task_id), caller)
+            outstanding = {} if is_over(task) else outstanding_questions(task)
+            new = {key: text for key, text in answers.items() if key in outstanding}
+            if not new:
+                return
+            if refusal is not None and len(new) == len(answers):
+                raise RefusedError("The cluster does not take the answers; they may be too large") from refusal
+            answers = new
+            try:
+                await self._answer(task_id, new, caller=caller)
+            except RejectedError as error:
+                refusal = error
+            else:
+                self._log.info("task answered", task=task_id, keys=len(new), caller=caller.name)
+                return
+
+    async def cancel(self, task_id: str, *, caller: Caller) -> None:
+        """Write `spec.cancelRequested`; the operator does the rest."""
+        if not names.is_task_id(task_id):
+            raise TaskNotFoundError
+        task = self._visible(self._reads.known(task_id) or await self._reads.fresh(task_id), caller)
+        if is_over(task) or task.spec.cancel_requested:
+            return
+        try:
+            await self._patch(task_id, {"spec": {"cancelRequested": True}})
+        except RejectedError as error:
+            raise RefusedError(f"The cluster does not take the cancel ({error.reason or error.status})") from error
+        self._log.info("task cancel requested", task=task_id, caller=caller.name)
+
+    def _visible(self, task: McpTask, caller: Caller) -> McpTask:
+        if task.spec.caller != caller.name or is_expired(task, now=self._clock()):
+            raise TaskNotFoundError
+        return task
+
+    async def _create(self, name: str, new: NewTask, *, caller: Caller) -> Json:
+        """One try. A try before it may have done it, so what is there already under this name is ours."""
+        document = await self._ensure(TASKS, name, task_manifest(name, new, caller=caller))
+        if needs_secret(new):
+            uid = document["metadata"]["uid"]
+            await self._ensure(SECRETS, None, arguments_secret(name, new, task_uid=uid))
+        return document
+
+    async def _ensure(self, kind: Kind, name: str | None, manifest: Json) -> Json:
+        """Create an object, or find it there. `name`: what to read then; None where nobody may (Secrets)."""
+        try:
+            return await self._create_or_find(kind, name, manifest)
+        except (RejectedError, NotFoundError) as error:
+            self._log.error("the cluster refused an object", kind=kind.plural, error=str(error))
+            raise RefusedError(f"The cluster refused the task ({error.reason or error.status})") from error
+
+    async def _create_or_find(self, kind: Kind, name: str | None, manifest: Json) -> Json:
+        try:
+            return await self._kube.create(kind, self._namespace, manifest, **STRICT)
+        except ConflictError:
+            return {} if name is None else await self._kube.get(kind, self._namespace, name)
+
+    async def _answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller) -> None:
+        patch = {key: {"response": text, "by": caller.name} for key, text in answers.items()}
+        await self._patch(task_id, {"spec": {"answers": patch}})
+
+    async def _patch(self, task_id: str, patch: Json) -> None:
+        try:
+            document = await persist(lambda: self._kube.patch(TASKS, self._namespace, task_id, patch))
+        except NotFoundError as error:
+            raise TaskNotFoundError from error
+        except ConflictError as error:  # the API server tried often enough to merge it
+            raise UnavailableError(UNREACHABLE) from error
+        self._reads.learn(document)

@@ -1,0 +1,62 @@
+"""The objects that the server creates. Pure."""
+
+import base64
+from typing import Any
+
+from mcptasks_crds import names
+from mcptasks_crds.arguments import arguments_secret_data, secret_properties
+from mcptasks_crds.kube import Json
+from mcptasks_crds.limits import ARGUMENTS_INLINE_BYTES
+from mcptasks_server.caller import Caller
+from mcptasks_server.tasks import NewTask
+
+
+def needs_secret(new: NewTask) -> bool:
+    """Whether the arguments go into a Secret: too large for the task, or some of them secret (`writeOnly`)."""
+    return len(new.arguments.encode()) > ARGUMENTS_INLINE_BYTES or bool(secret_properties(new.input_schema))
+
+
+def task_manifest(name: str, new: NewTask, *, caller: Caller) -> Json:
+    """The McpTask of a call."""
+    arguments: dict[str, Any] = (
+        {"argumentsFrom": {"secretName": names.arguments_secret_name(name)}}
+        if needs_secret(new)
+        else {"arguments": new.arguments}
+    )
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.TASK_KIND,
+        "metadata": {
+            "name": name,
+            "labels": {
+                names.MANAGED_BY_LABEL: names.MANAGED_BY,
+                names.TOOL_LABEL: names.label_value(new.tool),
+                names.CALLER_LABEL: names.label_value(caller.name),
+            },
+        },
+        "spec": {
+            "tool": {"name": new.tool, "uid": new.tool_uid, "generation": new.tool_generation},
+            "caller": caller.name,
+            "retentionSeconds": new.retention_seconds,
+            "pollIntervalMs": new.poll_interval_ms,
+            **arguments,
+        },
+    }
+
+
+def arguments_secret(name: str, new: NewTask, *, task_uid: str) -> Json:
+    """The Secret with the arguments of a task: owned by it, and never changed."""
+    data = arguments_secret_data(new.input_schema, new.arguments)
+    owner = {"apiVersion": names.API_VERSION, "kind": names.TASK_KIND, "name": name, "uid": task_uid}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": names.arguments_secret_name(name),
+            "labels": {names.MANAGED_BY_LABEL: names.MANAGED_BY, names.TASK_LABEL: name},
+            "ownerReferences": [owner],
+        },
+        "type": "Opaque",
+        "immutable": True,
+        "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()},
+    }

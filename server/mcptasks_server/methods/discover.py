@@ -1,0 +1,24 @@
+"""`server/discover`. Source: specification 2026-07-28, "Discovery"."""
+
+from typing import Final
+
+from mcp_types import DiscoverResult, ServerCapabilities, ToolsCapability
+
+from mcptasks_server.dispatch import Request, Result, Services
+from mcptasks_server.era import SUPPORTED_VERSIONS, TASKS_EXTENSION
+
+CACHE_MS: Final = 60_000
+
+
+async def discover(_services: Services, _request: Request) -> Result:
+    """What this server speaks and can do: the same for everybody."""
+    return _RESULT
+
+
+_RESULT: Final[Result] = DiscoverResult(
+    supported_versions=list(SUPPORTED_VERSIONS),
+    # No `listChanged`: it would promise `subscriptions/listen`.
+    capabilities=ServerCapabilities(tools=ToolsCapability(), extensions={TASKS_EXTENSION: {}}),
+    ttl_ms=CACHE_MS,
+    cache_scope="public",
+).model_dump(mode="json", by_alias=True, exclude_none=True)

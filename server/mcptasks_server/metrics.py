@@ -1,0 +1,47 @@
+"""What the server tells Prometheus. Every label's values come from a closed list."""
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+_DURATIONS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """The server's metrics, in a registry of their own."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry: Final = registry or CollectorRegistry()
+        self.requests: Final = Counter(
+            "mcptasks_server_requests",
+            "MCP requests by method (`other`: one we do not have) and outcome (`ok`, `tool_error`, or the error code).",
+            ["method", "outcome"],
+            registry=self.registry,
+        )
+        self.request_seconds: Final = Histogram(
+            "mcptasks_server_request_seconds",
+            "Time from the body's last byte to the answer.",
+            ["method"],
+            buckets=_DURATIONS,
+            registry=self.registry,
+        )
+        self.tasks_created: Final = Counter("mcptasks_server_tasks_created", "Tasks created.", registry=self.registry)
+        self.task_reads: Final = Counter(
+            "mcptasks_server_task_reads",
+            "Reads of tasks, by where they were answered from (`cache`, or why the API server was asked).",
+            ["source"],
+            registry=self.registry,
+        )
+        self.watch_lag: Final = Histogram(
+            "mcptasks_server_watch_lag_seconds",
+            "Time from a write's or a read's answer until the watch showed the same version.",
+            ["kind"],
+            buckets=_DURATIONS,
+            registry=self.registry,
+        )
+        self.watch_lists: Final = Counter(
+            "mcptasks_server_watch_lists", "How often all objects were listed.", ["kind"], registry=self.registry
+        )
+        self.cached_objects: Final = Gauge(
+            "mcptasks_server_cached_objects", "Objects in the cache.", ["kind"], registry=self.registry
+        )

@@ -1,0 +1,79 @@
+"""The process's environment, read once."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+"""Where a pod finds the name of its own namespace."""
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+class SettingsError(ValueError):
+    """A variable holds what it cannot; the message names it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How the server is to run."""
+
+    namespace: str
+    kubeconfig: Path | None
+    """Only outside a cluster; otherwise the pod's service account."""
+    context: str | None
+    host: str
+    port: int
+    metrics_port: int
+    allowed_hosts: frozenset[str]
+    allowed_origins: frozenset[str]
+    max_body_bytes: int
+    log_level: str
+
+
+def settings_from(environment: Mapping[str, str], *, namespace_file: Path = NAMESPACE_FILE) -> Settings:
+    """The settings that an environment asks for. What is empty counts as not set.
+
+    Raises:
+        SettingsError: a variable holds what it cannot.
+    """
+    given = {name: value.strip() for name, value in environment.items() if value.strip()}
+    kubeconfig = given.get("MCPTASKS_KUBECONFIG")
+    return Settings(
+        namespace=given.get("MCPTASKS_NAMESPACE") or _own_namespace(namespace_file),
+        kubeconfig=None if kubeconfig is None else Path(kubeconfig).expanduser(),
+        context=given.get("MCPTASKS_CONTEXT"),
+        host=given.get("MCPTASKS_HOST", "0.0.0.0"),  # noqa: S104  # a pod serves its Service
+        port=_number(given, "MCPTASKS_PORT", 8080, least=0, most=65_535),
+        metrics_port=_number(given, "MCPTASKS_METRICS_PORT", 9090, least=0, most=65_535),
+        allowed_hosts=frozenset(name.lower().rstrip(".") for name in _names(given, "MCPTASKS_ALLOWED_HOSTS")),
+        allowed_origins=frozenset(name.rstrip("/") for name in _names(given, "MCPTASKS_ALLOWED_ORIGINS")),
+        max_body_bytes=_number(given, "MCPTASKS_MAX_BODY_BYTES", 1_048_576, least=1024, most=64 * 1_048_576),
+        log_level=_log_level(given),
+    )
+
+
+def _own_namespace(namespace_file: Path) -> str:
+    try:
+        return namespace_file.read_text().strip() or "default"
+    except OSError:
+        return "default"
+
+
+def _number(given: Mapping[str, str], name: str, default: int, *, least: int, most: int) -> int:
+    text = given.get(name, str(default))
+    if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
+        raise SettingsError(f"{name} must be a number from {least} to {most}, not {text!r}")
+    return int(text)
+
+
+def _names(given: Mapping[str, str], name: str) -> list[str]:
+    return [part.strip() for part in given.get(name, "").split(",") if part.strip()]
+
+
+def _log_level(given: Mapping[str, str]) -> str:
+    level = given.get("MCPTASKS_LOG_LEVEL", "info").lower()
+    if level not in LOG_LEVELS:
+        raise SettingsError(f"MCPTASKS_LOG_LEVEL must be one of {', '.join(LOG_LEVELS)}, not {level!r}")
+    return level

@@ -1,0 +1,1 @@
+"""Shapes of the wire that `mcp-types` does not have."""
