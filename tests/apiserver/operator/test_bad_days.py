@@ -1,0 +1,142 @@
+"""Lost answers, errors and kills at the worst moments: one Job, and the right end."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import EVENTS, JOBS, TASKS
+from mcptasks_crds.phases import Phase
+from mcptasks_operator.testing.proxy import Fault
+from mcptasks_operator.testing.world import World
+
+pytestmark = pytest.mark.apiserver
+
+WRITES = {
+    "the Job's POST": ("POST", r"/jobs$"),
+    "a write of the status": ("PATCH", r"/mcptasks/[^/]+/status$"),
+    "the Job's retirement": ("PATCH", r"/jobs/[^/]+$"),
+    "the Event": ("POST", r"/events$"),
+    "the task's deletion": ("DELETE", r"/mcptasks/"),
+}
+
+
+@pytest.mark.parametrize("status", [429, 500, None], ids=["429", "500", "a lost answer"])
+@pytest.mark.parametrize("write", list(WRITES))
+async def test_a_write_that_fails_once_changes_nothing_of_the_end(
+    operated: World, write: str, status: int | None
+) -> None:
+    method, path = WRITES[write]
+    fault = operated.proxy.add(Fault(method=method, path=path, status=status, lose_answer=status is None))
+
+    task = await operated.call(retentionSeconds=1)
+    job = await operated.job(task)
+    await operated.kubelet.run(task)
+    await operated.kubelet.finish(task, message="done")
+    ended = await operated.status(task)
+    await operated.gone(TASKS, task)
+
+    assert fault.reached.is_set()
+    assert (ended["phase"], ended["job"]["uid"]) == ("Completed", job["metadata"]["uid"])
+    assert len([request for request in operated.proxy.requests if request.path.endswith("/log")]) == 0
+
+
+async def test_the_api_servers_wish_to_be_left_alone_is_heeded(operated: World) -> None:
+    fault = operated.proxy.add(Fault(method="POST", path=r"/jobs$", status=429, headers={"Retry-After": "2"}))
+
+    task = await operated.call()
+    await fault.reached.wait()
+    before = asyncio.get_running_loop().time()
+    await operated.job(task)
+
+    assert asyncio.get_running_loop().time() - before > 1.5
+
+
+MOMENTS = {
+    "the Job was made and the answer is on its way": ("POST", r"/jobs$"),
+    "the first status was written": ("PATCH", r"/mcptasks/[^/]+/status$"),
+    "the Job was retired": ("PATCH", r"/jobs/[^/]+$"),
+    "the end was told": ("POST", r"/events$"),
+}
+
+
+@pytest.mark.parametrize("moment", list(MOMENTS))
+async def test_an_operator_killed_in_between_leaves_one_job_and_the_right_end_to_the_next(
+    world: World, moment: str
+) -> None:
+    method, path = MOMENTS[moment]
+    async with process(world) as doomed:
+        await world.tool()
+        held = world.proxy.add(Fault(method=method, path=path, hold_answer=True))
+        task = await world.call()
+        job = await world.job(task)
+        await world.kubelet.run(task)
+        await world.kubelet.finish(task, message="done")
+        await held.reached.wait()
+        doomed.kill()
+        await doomed.wait()
+    held.release.set()
+
+    async with world.operator():
+        status = await world.status(task)
+        retired = await world.until(JOBS, names.job_name(task), lambda seen: "ttlSecondsAfterFinished" in seen["spec"])
+
+    assert (status["phase"], status["reason"]) == ("Completed", "Succeeded")
+    assert job["metadata"]["uid"] == status["job"]["uid"] == retired["metadata"]["uid"]
+
+
+async def test_twenty_tasks_outlive_their_operator(world: World) -> None:
+    async with process(world) as doomed:
+        await world.tool()
+        tasks = await asyncio.gather(*(world.call() for _ in range(20)))
+        await asyncio.gather(*(world.kubelet.run(task) for task in tasks[:10]))
+        await asyncio.gather(*(world.status(task, Phase.RUNNING) for task in tasks[:5]))
+        doomed.kill()
+        await doomed.wait()
+    await asyncio.gather(*(world.kubelet.finish(task, message="done") for task in tasks[:10]))
+
+    async with world.operator():
+        jobs = await asyncio.gather(*(world.job(task) for task in tasks))
+        await asyncio.gather(*(world.kubelet.finish(task, message="done") for task in tasks[10:]))
+        ends = await asyncio.gather(*(world.status(task) for task in tasks))
+
+    assert {end["phase"] for end in ends} == {"Completed"}
+    assert [end["job"]["uid"] for end in ends] == [job["metadata"]["uid"] for job in jobs]
+    events = await world.kube.list(EVENTS, world.namespace)
+    assert len([event for event in events["items"] if event["reason"] == "SuccessfulCreate"]) == 20
+
+
+async def test_the_process_stops_quickly_when_told_to_and_ends_no_task(world: World) -> None:
+    async with process(world) as operator:
+        await world.tool()
+        task = await world.call()
+        await world.kubelet.run(task)
+        await world.status(task, Phase.RUNNING)
+
+        operator.terminate()
+        code = await asyncio.wait_for(operator.wait(), timeout=15)
+
+    assert code == 0
+    assert (await world.status(task, Phase.RUNNING))["phase"] == "Running"
+
+
+@asynccontextmanager
+async def process(world: World) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The operator as a process of its own."""
+    environment = os.environ | {
+        "MCPTASKS_NAMESPACE": world.namespace,
+        "MCPTASKS_KUBECONFIG": str(world.kubeconfig),
+        "MCPTASKS_OPERATOR_HOST": "127.0.0.1",
+        "MCPTASKS_OPERATOR_PORT": "0",
+    }
+    started = await asyncio.create_subprocess_exec(sys.executable, "-m", "mcptasks_operator", env=environment)
+    try:
+        yield started
+    finally:
+        if started.returncode is None:
+            started.kill()
+            await started.wait()

@@ -1,0 +1,69 @@
+"""What one task costs the API server, counted before it."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from mcptasks_crds.kube import TASKS
+from mcptasks_crds.phases import Phase
+from mcptasks_operator.testing.world import World
+
+pytestmark = pytest.mark.apiserver
+
+MOST_REQUESTS = 7
+
+
+def requests_of(world: World, task: str) -> Counter[str]:
+    """The operator's requests about a task, by method and what they are about."""
+    counted: Counter[str] = Counter()
+    for request in world.proxy.requests:
+        if request.is_watch:
+            continue
+        about = re.sub(r"^.*/namespaces/[^/]+/", "", request.path)
+        is_create = request.method == "POST" and not request.is_dry_run
+        if task in about or is_create:
+            counted[f"{request.method} {about.replace(task, 'TASK')}"] += 1
+    return counted
+
+
+async def test_a_task_costs_seven_requests_from_creation_to_deletion(operated: World) -> None:
+    task = await operated.call(retentionSeconds=2)
+    await operated.kubelet.run(task)
+    await operated.status(task, Phase.RUNNING)
+    await operated.kubelet.finish(task, message="done")
+    await operated.gone(TASKS, task)
+
+    requests = requests_of(operated, task)
+
+    assert requests == {
+        "POST jobs": 1,
+        "PATCH mcptasks/TASK/status": 3,  # accepted, with the Job's uid; running; ended
+        "PATCH jobs/TASK": 1,
+        "POST events": 1,
+        "DELETE mcptasks/TASK": 1,
+    }
+    assert requests.total() <= MOST_REQUESTS
+
+
+async def test_a_task_that_is_over_before_it_is_seen_to_run_costs_one_less(operated: World) -> None:
+    task = await operated.call(retentionSeconds=2)
+    await operated.kubelet.finish(task, message="done")
+    await operated.gone(TASKS, task)
+
+    requests = requests_of(operated, task)
+
+    assert requests["PATCH mcptasks/TASK/status"] == 2
+    assert requests.total() <= MOST_REQUESTS - 1
+
+
+async def test_the_log_is_read_once_and_only_without_a_termination_message(operated: World) -> None:
+    task = await operated.call(retentionSeconds=2)
+    pod = await operated.kubelet.pod_of(task)
+    await operated.kubelet.finish(task)
+    await operated.gone(TASKS, task)
+
+    reads = [request for request in operated.proxy.requests if request.path.endswith(f"/pods/{pod}/log")]
+
+    assert len(reads) == 1
+    assert requests_of(operated, task).total() <= MOST_REQUESTS

@@ -1,0 +1,119 @@
+"""What happens between the watches: what they miss, when they break, and what the probes say of it."""
+
+import asyncio
+from functools import partial
+from http import HTTPStatus
+
+import aiohttp
+import pytest
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import JOBS, PODS, TASKS, Kind
+from mcptasks_crds.phases import Phase
+from mcptasks_devcluster.eventually import eventually
+from mcptasks_operator.service import Operator
+from mcptasks_operator.testing.world import World
+
+pytestmark = pytest.mark.apiserver
+
+
+async def ask(operator: Operator, path: str) -> tuple[int, str]:
+    url = f"http://127.0.0.1:{operator.port}{path}"
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_deletions_that_no_watch_told_of_are_found_by_listing(world: World) -> None:
+    async with world.operator(resync_seconds=1.0) as operator:
+        await world.tool()
+        task, other = await world.call(), await world.call()
+        for each in (task, other):
+            await world.kubelet.run(each)
+            await world.status(each, Phase.RUNNING)
+        ghost = dict(operator.store.get(PODS, await world.kubelet.pod_of(task)) or {})
+        ghost["metadata"] = ghost["metadata"] | {"name": "ghost"}
+
+        # As if a watch had brought it, and never its end.
+        operator.store.put(PODS, ghost)
+        await eventually(partial(_has_forgotten, operator, "ghost"), what="the ghost is forgotten")
+
+    assert (await world.status(task, Phase.RUNNING))["phase"] == "Running"
+
+
+async def _has_forgotten(operator: Operator, pod: str) -> bool:
+    return operator.store.get(PODS, pod) is None
+
+
+async def test_the_cache_holds_nothing_of_what_is_gone(world: World) -> None:
+    async with world.operator() as operator:
+        await world.tool()
+        task = await world.call(retentionSeconds=1)
+        await world.kubelet.finish(task, message="done")
+        await world.gone(TASKS, task)
+        await world.gone(JOBS, names.job_name(task))
+        for kind in (TASKS, JOBS, PODS):
+            await eventually(partial(_is_empty, operator, kind), what=f"no {kind.plural} are kept")
+
+
+async def _is_empty(operator: Operator, kind: Kind) -> bool:
+    return operator.store.names(kind) == ()
+
+
+async def test_a_task_made_while_the_connection_was_broken_runs_once_it_is_back(world: World) -> None:
+    async with world.operator(resync_seconds=1.0) as operator:
+        await world.tool()
+        world.proxy.cut()
+        task = await world.call()
+        await eventually(partial(_answers, operator, "/readyz", HTTPStatus.SERVICE_UNAVAILABLE), what="not ready")
+        alive, _ = await ask(operator, "/livez")
+
+        world.proxy.mend()
+        await world.job(task)
+        await world.kubelet.finish(task, message="done")
+        status = await world.status(task)
+        await eventually(partial(_answers, operator, "/readyz", HTTPStatus.OK), what="ready again")
+
+    assert alive == HTTPStatus.OK
+    assert status["phase"] == "Completed"
+
+
+async def _answers(operator: Operator, path: str, status: HTTPStatus) -> bool:
+    return (await ask(operator, path))[0] == status
+
+
+async def test_metrics_tell_of_tasks_ends_and_requests(world: World) -> None:
+    async with world.operator() as operator:
+        await world.tool()
+        task = await world.call()
+        await world.kubelet.finish(task, message="done")
+        await world.status(task)
+        await eventually(partial(_counts_completed, operator), what="the task is counted")
+        status, text = await ask(operator, "/metrics")
+
+    assert status == HTTPStatus.OK
+    for name in (
+        "tasks_ended_total",
+        "queue_depth",
+        "reconcile_seconds_bucket",
+        "watch_lag_seconds",
+        "api_requests_total",
+    ):
+        assert f"mcptasks_operator_{name}" in text
+    assert task not in text
+
+
+async def _counts_completed(operator: Operator) -> bool:
+    _, text = await ask(operator, "/metrics")
+    return 'mcptasks_operator_tasks{phase="Completed"} 1.0' in text
+
+
+async def test_two_operators_at_once_make_one_job(world: World) -> None:
+    async with world.operator(), world.operator():
+        await world.tool()
+        tasks = await asyncio.gather(*(world.call() for _ in range(5)))
+        jobs = await asyncio.gather(*(world.job(task) for task in tasks))
+        await asyncio.gather(*(world.kubelet.finish(task, message="done") for task in tasks))
+        ends = await asyncio.gather(*(world.status(task) for task in tasks))
+
+    assert {end["phase"] for end in ends} == {"Completed"}
+    assert [end["job"]["uid"] for end in ends] == [job["metadata"]["uid"] for job in jobs]
