@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -53,6 +54,7 @@ class Ran:
 
 
 MakeTool = Callable[..., McpTool]
+CreateTask = Callable[[McpTool, str], Awaitable[McpTask]]
 RunCall = Callable[..., Awaitable[Ran]]
 
 
@@ -92,7 +94,13 @@ def make_tool(root_image: str) -> MakeTool:
 
 
 @pytest.fixture
-async def run_call(kube: Kube, namespace: str) -> RunCall:
+def create_task(kube: Kube, namespace: str) -> CreateTask:
+    """Create the task of a call, as the server does."""
+    return partial(_create_task, kube, namespace)
+
+
+@pytest.fixture
+async def run_call(kube: Kube, namespace: str, create_task: CreateTask) -> RunCall:
     """Run a tool with those arguments, the JSON text, and tell what came of its pod.
 
     The namespace takes only pods that keep to Kubernetes' own standard for restricted ones.
@@ -102,7 +110,7 @@ async def run_call(kube: Kube, namespace: str) -> RunCall:
     await kube.create(SECRETS, namespace, {"metadata": {"name": "database"}, "stringData": {"password": "TOPSECRET"}})
 
     async def run(tool: McpTool, text: str) -> Ran:
-        task = await _create_task(kube, namespace, tool, text)
+        task = await create_task(tool, text)
         if task.spec.arguments_from is not None:
             await kube.create(SECRETS, namespace, _secret(task, tool, text))
         await kube.create(JOBS, namespace, render(task, tool), fieldValidation="Strict")
