@@ -8,6 +8,7 @@ from typing import Any, TextIO
 from mcptasks.models import CompletedTask, Task, Tool, ToolResult
 
 from .options import Output
+from .pretty import pretty
 
 
 class Printer:
@@ -76,10 +77,11 @@ class Printer:
 
 
 def text_of(result: ToolResult) -> str:
-    """The result for people: its text, with a word in place of what is none; else its structure."""
-    if not result.content and result.structured_content is not None:
-        return json.dumps(result.structured_content, indent=2, ensure_ascii=False)
-    return "\n".join(_block(block) for block in result.content)
+    """The result for people: its text, with a word in place of what is none. A structure is laid out for reading."""
+    text = "\n".join(_block(block) for block in result.content)
+    if result.structured_content is not None and (not text or _is_json_of(text, result.structured_content)):
+        return pretty(result.structured_content)
+    return text
 
 
 def printable(text: str) -> str:
@@ -91,6 +93,14 @@ def printable(text: str) -> str:
     return "".join(
         character if character.isprintable() or character in "\n\t" else repr(character)[1:-1] for character in text
     )
+
+
+def _is_json_of(text: str, value: Any) -> bool:
+    """Whether the text is only the structure once more, as the protocol recommends for older clients."""
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _block(block: Mapping[str, Any]) -> str:

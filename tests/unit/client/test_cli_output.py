@@ -5,15 +5,23 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from mcptasks.cli.exits import Exit
 from mcptasks.cli.options import Output
 from mcptasks.cli.outcomes import exit_of
 from mcptasks.cli.output import Printer, printable, text_of
+from mcptasks.cli.pretty import pretty
 from mcptasks.cli.status import LiveReporter, PlainReporter, line_of, reporter
 from mcptasks.models import TASK, Task, Tool, ToolResult
 from mcptasks.testing import completed, state, tool_result
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda children: st.lists(children) | st.dictionaries(st.text(), children),
+)
 
 
 def task(document: dict[str, Any]) -> Task:
@@ -105,6 +113,23 @@ def test_a_structure_without_text_is_shown_as_json() -> None:
     result = ToolResult.model_validate({"content": [], "structuredContent": {"ä": [1]}})
 
     assert json.loads(text_of(result)) == {"ä": [1]}
+
+
+def test_a_structure_that_is_repeated_as_text_is_laid_out_for_reading() -> None:
+    structure = {"rows": 3, "groups": [{"value": "a" * 60}, {"value": "b" * 60}]}
+    result = ToolResult.model_validate(tool_result(json.dumps(structure), structuredContent=structure))
+
+    assert text_of(result).splitlines()[:3] == ["{", '  "rows": 3,', '  "groups": [']
+    assert json.loads(text_of(result)) == structure
+
+
+def test_text_that_says_something_else_than_the_structure_is_kept() -> None:
+    assert text_of(ToolResult.model_validate(tool_result("3 rows", structuredContent={"rows": 3}))) == "3 rows"
+
+
+@given(JSON)
+def test_layout_changes_nothing_but_white_space(value: Any) -> None:
+    assert json.loads(pretty(value)) == value
 
 
 def test_tools_are_shown_with_what_they_take() -> None:
