@@ -52,7 +52,7 @@ async def test_a_deleted_pod_ends_the_job_without_a_second_one(
         watch = kube.watch(JOBS, namespace, timeout_seconds=60, labelSelector=selector)
         async with aclosing(watch) as events:
             async for event in events:
-                # A pod that says that all is well while it is being deleted makes a Job `Complete`: not the tool's word.
+                # `Complete` where the pod says that all is well while it is being deleted: not the tool's own word.
                 if {each["type"] for each in event["object"]["status"].get("conditions", ())} & {"Failed", "Complete"}:
                     return
         raise AssertionError("the watch ended before the Job did")
