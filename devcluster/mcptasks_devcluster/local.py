@@ -34,6 +34,7 @@ from mcptasks_devcluster.versions import FULL, LIGHT
 
 _READY_WITHIN = 180.0
 _RESTARTED_WITHIN = 30.0
+_RECOVERED_WITHIN = 30.0
 _NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
@@ -94,7 +95,14 @@ class LocalCluster:
 
     def _is_already_up(self, size: Size) -> bool:
         record = read_record(self.paths.record)
-        if record is None or not is_up(self.paths, record):
+        if record is None:
+            return False
+
+        def up_or_dead() -> bool:
+            return is_up(self.paths, record) or not marked(self.paths.state)
+
+        # Somebody may be using it: what is only slow, or starting a component again, is waited for and not torn down.
+        if not becomes_so(up_or_dead, within=_RECOVERED_WITHIN) or not marked(self.paths.state):
             return False
         if record.size != size and size == "full":
             raise WrongClusterError(f"{self.paths.name} is up and light; take it down first, or use another --name")
