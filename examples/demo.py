@@ -1,4 +1,4 @@
-"""The main job, from nothing: a cluster, the images, `helm install`, two real tools, and calls of them that are watched.
+"""The main job, from nothing: a cluster, the images, `helm install`, two real tools, and calls that are watched.
 
     python examples/demo.py [--cluster NAME] [--namespace NAMESPACE]
 
@@ -27,6 +27,8 @@ TOOLS: Final = ("run-tests", "summarize-table")
 RELEASE: Final = "mcptasks"
 DEVCLUSTER: Final = (sys.executable, "-m", "mcptasks_devcluster")
 MCPTASKS: Final = (sys.executable, "-m", "mcptasks.cli")
+RUNNING: Final = re.compile(r"(mt-[a-z2-7]+) working: running")
+"""What the command line says when the tool's container runs."""
 STARTED_SECONDS: Final = 180.0
 """How long a task may take until its container runs; the first one may wait for a busy machine."""
 
@@ -152,7 +154,7 @@ def call_tools(cluster: Cluster) -> None:
     expect(summary.code == 0, "the exit code is 0")
     found = json.loads(summary.out)
     expect(found["rows"] == 1_400_000 and found["bytes"] > 100_000_000, "all rows of more than 100 MB were read")
-    expect([group["value"] for group in found["groups"]][0] == "books", "the greatest group comes first")
+    expect(found["groups"][0]["value"] == "books", "the greatest group comes first")
 
     heading("summarize-table with a much larger table, cancelled half-way")
     handed_out = mcptasks("call", "summarize-table", "--argument", "rows:=8000000", "--no-wait")
@@ -173,13 +175,10 @@ def call_tools(cluster: Cluster) -> None:
 
 def watched(cluster: Cluster, *arguments: str) -> Call:
     """Run the command line, and show what kubectl sees while the task runs."""
-    known = {task["metadata"]["name"] for task in cluster.get("mcptasks")["items"]}
-
-    def look() -> None:
-        (task,) = (name for name in _task_names(cluster) if name not in known)
-        cluster.show("get", "mcptasks", task, "--namespace", cluster.namespace)
-
-    return mcptasks(*arguments, while_running=look)
+    return mcptasks(
+        *arguments,
+        while_running=lambda task: cluster.show("get", "mcptasks", task, "--namespace", cluster.namespace),
+    )
 
 
 def running(cluster: Cluster, task: str) -> None:
@@ -218,7 +217,7 @@ def forwarded(cluster: Cluster) -> Iterator[str]:
         process.wait()
 
 
-def mcptasks(*arguments: str, while_running: Callable[[], None] | None = None) -> Call:
+def mcptasks(*arguments: str, while_running: Callable[[str], None] | None = None) -> Call:
     """Run the command line: its status lines are shown as they come, its result after them."""
     say(f"$ mcptasks {shlex.join(arguments)}")
     process = subprocess.Popen([*MCPTASKS, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -234,11 +233,11 @@ def mcptasks(*arguments: str, while_running: Callable[[], None] | None = None) -
     return Call(code=code, out=out[0])
 
 
-def _show_status(lines: IO[str], while_running: Callable[[], None] | None) -> None:
+def _show_status(lines: IO[str], while_running: Callable[[str], None] | None) -> None:
     for line in lines:
         say(line.rstrip())
-        if while_running is not None and ": running" in line:
-            while_running()
+        if while_running is not None and (task := RUNNING.search(line)):
+            while_running(task[1])
             while_running = None
 
 
@@ -258,10 +257,6 @@ def say(text: str) -> None:
     """Show text, at once."""
     if text:
         print(text, flush=True)
-
-
-def _task_names(cluster: Cluster) -> list[str]:
-    return [task["metadata"]["name"] for task in cluster.get("mcptasks")["items"]]
 
 
 def _run(

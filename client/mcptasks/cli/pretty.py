@@ -1,7 +1,6 @@
 """JSON for people: as many lines as needed and no more. Pure."""
 
 import json
-from collections.abc import Mapping
 from typing import Any, Final
 
 WIDTH: Final = 100
@@ -28,13 +27,15 @@ def pretty(value: Any, *, indent: int = 0, before: int = 0) -> str:
     if indent + before + len(flat) <= WIDTH or not value or not isinstance(value, list | dict):
         return flat
     inner = " " * (indent + 2)
-    if isinstance(value, Mapping):
-        names = [f"{json.dumps(name, ensure_ascii=False)}: " for name in value]
-        parts = [
-            f"{name}{pretty(part, indent=indent + 2, before=len(name))}"
-            for name, part in zip(names, value.values(), strict=True)
-        ]
-    else:
+    if isinstance(value, list):
+        opening, closing = "[", "]"
         parts = [pretty(part, indent=indent + 2) for part in value]
-    opening, closing = ("{", "}") if isinstance(value, Mapping) else ("[", "]")
+    else:
+        opening, closing = "{", "}"
+        parts = [_member(name, part, indent=indent + 2) for name, part in value.items()]
     return opening + "\n" + ",\n".join(inner + part for part in parts) + f"\n{' ' * indent}{closing}"
+
+
+def _member(name: str, value: Any, *, indent: int) -> str:
+    before = f"{json.dumps(name, ensure_ascii=False)}: "
+    return before + pretty(value, indent=indent, before=len(before))
