@@ -13,11 +13,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, TOOLS, Kind, Kube, NotFoundError
 from mcptasks_crds.manifest import custom_resource_definitions
 from mcptasks_devcluster.eventually import eventually
+
+# A busy machine is no finding: property tests are bounded by pytest's own timeout, not by the clock of one example.
+settings.register_profile("mcptasks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("mcptasks")
 
 ROOT: Final = Path(__file__).parents[1]
 OURS: Final = f"{names.MANAGED_BY_LABEL}={names.MANAGED_BY}"
