@@ -65,11 +65,11 @@ def export_commands(image: str, target: Path) -> Iterator[tuple[list[str], dict[
     if shutil.which("podman"):
         yield ["podman", "save", "--format", "docker-archive", "--output", str(target), image], {}
     if shutil.which("buildah"):
-        push = ["buildah", "push", image, f"docker-archive:{target}:{canonical(image)}"]
-        yield push, {}
-        if "STORAGE_DRIVER" not in os.environ:
-            # Where overlay mounts are not allowed, images are built with the plain driver, which has its own storage.
-            yield push, {"STORAGE_DRIVER": "vfs"}
+        push = ["push", image, f"docker-archive:{target}:{canonical(image)}"]
+        yield ["buildah", *push], {}
+        # Where overlay mounts are not allowed, images are built with the plain driver, which has its own storage. Said
+        # as an option, because a buildah without a storage.conf does not look at the variable STORAGE_DRIVER.
+        yield ["buildah", "--storage-driver", os.environ.get("STORAGE_DRIVER") or "vfs", *push], {}
 
 
 def export_image(image: str, target: Path) -> None:

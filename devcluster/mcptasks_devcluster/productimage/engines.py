@@ -27,16 +27,18 @@ class Build:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """One program, and the environment that it needs here."""
+    """One program, and what it is always told here."""
 
     program: str
+    options: tuple[str, ...] = ()
+    """Given before the program's verb."""
+    build_options: tuple[str, ...] = ()
+    """Given after the verb `build`."""
     env: Mapping[str, str] = field(default_factory=dict)
 
     def build_command(self, build: Build) -> list[str]:
         """The command that makes the image, in this engine's own storage."""
-        # docker and podman keep layers for the next build without being asked.
-        verb = ["build", "--layers"] if self.program == "buildah" else ["build"]
-        words = [self.program, *verb, "--tag", build.image, "--file", str(build.file)]
+        words = self._command("build", *self.build_options, "--tag", build.image, "--file", str(build.file))
         if build.target is not None:
             words += ["--target", build.target]
         for name, value in build.arguments.items():
@@ -48,15 +50,18 @@ class Engine:
     def save_command(self, image: str, archive: Path) -> list[str]:
         """The command that writes the image to a docker archive, under its full name."""
         if self.program == "buildah":
-            return ["buildah", "push", image, f"docker-archive:{archive}:{image}"]
-        save = [self.program, "save", "--output", str(archive)]
-        return [*save, *(["--format", "docker-archive"] if self.program == "podman" else []), image]
+            return self._command("push", image, f"docker-archive:{archive}:{image}")
+        form = ["--format", "docker-archive"] if self.program == "podman" else []
+        return self._command("save", "--output", str(archive), *form, image)
 
     def has_command(self, image: str) -> list[str]:
         """The command that succeeds when the image is in this engine's storage."""
         if self.program == "buildah":
-            return ["buildah", "inspect", "--type", "image", "--format", "{{.FromImageID}}", image]
-        return [self.program, "image", "inspect", "--format", "{{.Id}}", image]
+            return self._command("inspect", "--type", "image", "--format", "{{.FromImageID}}", image)
+        return self._command("image", "inspect", "--format", "{{.Id}}", image)
+
+    def _command(self, *words: str) -> list[str]:
+        return [self.program, *self.options, *words]
 
 
 def find_engine() -> Engine:
@@ -69,13 +74,20 @@ def find_engine() -> Engine:
         return Engine(program=chosen)
     if shutil.which("buildah") is None:
         ensure_packages(_BUILDAH, purpose="building images without docker or podman")
-    return Engine(program="buildah", env=buildah_environment(os.environ, overlay=answers(["buildah", "info"])))
+    return buildah(os.environ, overlay=answers(["buildah", "info"]))
 
 
-def buildah_environment(environ: Mapping[str, str], *, overlay: bool) -> dict[str, str]:
-    """What buildah needs to work inside a container too; what the environment says already stays as it is.
+def buildah(environ: Mapping[str, str], *, overlay: bool) -> Engine:
+    """buildah as it works inside a container too; what the environment says already stays as it is.
 
     chroot isolation asks for no namespaces, and the vfs driver for no mounts (it copies each layer whole).
     """
-    wanted = {"BUILDAH_ISOLATION": "chroot"} | ({} if overlay else {"STORAGE_DRIVER": "vfs"})
-    return {name: value for name, value in wanted.items() if name not in environ}
+    # As an option, because a buildah without a storage.conf does not look at the variable.
+    driver = environ.get("STORAGE_DRIVER") or (None if overlay else "vfs")
+    return Engine(
+        program="buildah",
+        options=("--storage-driver", driver) if driver else (),
+        # Layers for the next build, which others keep unasked; kept as whole copies, they cost more than they save.
+        build_options=() if driver == "vfs" else ("--layers",),
+        env={} if "BUILDAH_ISOLATION" in environ else {"BUILDAH_ISOLATION": "chroot"},
+    )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptasks_devcluster.productimage.engines import Build, Engine, buildah_environment
+from mcptasks_devcluster.productimage.engines import Build, Engine, buildah
 
 BUILD = Build(
     context=Path("/context"),
@@ -18,7 +18,7 @@ BUILD = Build(
 
 @pytest.mark.parametrize(
     ("program", "beginning"),
-    [("docker", "docker build"), ("podman", "podman build"), ("buildah", "buildah build --layers")],
+    [("docker", "docker build"), ("podman", "podman build"), ("buildah", "buildah build")],
 )
 def test_every_engine_builds_the_same_file_in_the_same_words(program: str, beginning: str) -> None:
     assert " ".join(Engine(program=program).build_command(BUILD)) == (
@@ -40,11 +40,26 @@ def test_every_engine_saves_a_docker_archive_under_the_full_name(program: str, w
 
 
 def test_buildah_works_without_namespaces_and_without_mounts() -> None:
-    assert buildah_environment({}, overlay=True) == {"BUILDAH_ISOLATION": "chroot"}
-    assert buildah_environment({}, overlay=False) == {"BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "vfs"}
+    assert buildah({}, overlay=True).env == buildah({}, overlay=False).env == {"BUILDAH_ISOLATION": "chroot"}
+    assert buildah({}, overlay=True).options == ()
+    assert buildah({}, overlay=False).options == ("--storage-driver", "vfs")
+
+
+def test_buildah_keeps_layers_only_where_they_are_no_copies() -> None:
+    assert "--layers" in buildah({}, overlay=True).build_command(BUILD)
+    assert "--layers" not in buildah({}, overlay=False).build_command(BUILD)
 
 
 def test_what_the_environment_says_of_buildah_is_left_alone() -> None:
     environ = {"BUILDAH_ISOLATION": "oci", "STORAGE_DRIVER": "btrfs"}
 
-    assert buildah_environment(environ, overlay=False) == {}
+    found = buildah(environ, overlay=False)
+
+    assert (found.options, found.env) == (("--storage-driver", "btrfs"), {})
+
+
+def test_options_of_the_engine_are_part_of_each_of_its_commands() -> None:
+    engine = Engine(program="buildah", options=("--storage-driver", "vfs"))
+
+    for command in (engine.build_command(BUILD), engine.save_command("i", Path("/a")), engine.has_command("i")):
+        assert command[:3] == ["buildah", "--storage-driver", "vfs"]
