@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from mcptasks_devcluster.build import ensure
 from mcptasks_devcluster.clusters import bring_up, existing, provider_of, status, status_json, status_text, take_down
+from mcptasks_devcluster.controlplane import Tuning
 from mcptasks_devcluster.errors import DevclusterError, WrongClusterError
 from mcptasks_devcluster.local import LocalCluster
 from mcptasks_devcluster.paths import DEFAULT_NAME, cluster_paths, known_clusters
@@ -49,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--kubeconfig", help="use the cluster of this file (or MCPTASKS_KUBECONFIG)")
     up.add_argument("--context", help="use this context (or MCPTASKS_CONTEXT)")
     up.add_argument("--kcm-qps", type=int, default=20, help="kube-controller-manager's --kube-api-qps (default 20)")
+    up.add_argument("--audit", action="store_true", help="write each request to the API server to run/audit.log")
 
     _command(commands, "down", _down, "remove every trace of the cluster")
     described = _command(commands, "status", _status, "say what is so")
@@ -98,7 +100,7 @@ def _up(options: argparse.Namespace) -> int:
         choice=options.provider,
         size="light" if options.light else "full",
         named=named_cluster(kubeconfig=options.kubeconfig, context=options.context),
-        kcm_qps=options.kcm_qps,
+        tuning=Tuning(kcm_qps=options.kcm_qps, audit=options.audit),
     )
     print(paths.kubeconfig)
     return 0

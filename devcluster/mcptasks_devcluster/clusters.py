@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import assert_never
 
 from mcptasks_devcluster.context import ContextCluster
+from mcptasks_devcluster.controlplane import Tuning
 from mcptasks_devcluster.errors import WrongClusterError
 from mcptasks_devcluster.kind import KindCluster
 from mcptasks_devcluster.local import LocalCluster
@@ -24,7 +25,7 @@ def bring_up(
     choice: Choice,
     size: Size,
     named: Named | None,
-    kcm_qps: int,
+    tuning: Tuning,
     image: str | None = None,
     config: str | None = None,
 ) -> ClusterPaths:
@@ -40,7 +41,7 @@ def bring_up(
         case "kind":
             KindCluster(paths).up(image=image, config=config)
         case "local":
-            LocalCluster(paths).up(size=size, kcm_qps=kcm_qps)
+            LocalCluster(paths).up(size=size, tuning=tuning)
         case _:
             assert_never(provider)
     return paths

@@ -11,6 +11,20 @@ FIRST_SERVICE_ADDRESS = "10.96.0.1"
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 
 
+AUDIT_POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"
+"""Who asked for what, without bodies."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """What a control plane is asked for beyond its size."""
+
+    kcm_qps: int = 20
+    """kube-controller-manager's `--kube-api-qps`; 20 is its own default."""
+    audit: bool = False
+    """Write each request to an audit log."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ControlPlane:
     """Where the control plane listens and keeps its files; the same for a light and a whole cluster."""
@@ -23,7 +37,7 @@ class ControlPlane:
     api_port: int
     etcd_port: int
     etcd_peer_port: int
-    kcm_qps: int
+    tuning: Tuning
     whole: bool
     """With nodes: a scheduler, and an API server that calls kubelets and tells pods its address."""
     prefix: tuple[str, ...] = ()
@@ -33,6 +47,11 @@ class ControlPlane:
     def ready(self) -> str:
         """The probe for an API server that answers."""
         return f"http:https://127.0.0.1:{self.api_port}/readyz"
+
+    @property
+    def audit_policy(self) -> Path:
+        """What is to be written to the audit log; written by the layout."""
+        return self.pki / "audit-policy.yaml"
 
     def components(self) -> tuple[Component, ...]:
         """Everything of it that runs."""
@@ -88,6 +107,8 @@ class ControlPlane:
         else:
             # A loopback address cannot be published as the endpoint of the Service "kubernetes".
             arguments += ["--endpoint-reconciler-type=none"]
+        if self.tuning.audit:
+            arguments += [f"--audit-policy-file={self.audit_policy}", f"--audit-log-path={self.data / 'audit.log'}"]
         return self._component("kube-apiserver", arguments, after=(f"tcp:127.0.0.1:{self.etcd_port}",))
 
     def _controller_manager(self) -> Component:
@@ -100,8 +121,8 @@ class ControlPlane:
                 f"--kubeconfig={self.kubeconfigs / f'{user}.kubeconfig'}",
                 f"--service-account-private-key-file={self.pki / 'sa.key'}",
                 f"--root-ca-file={self.pki / 'ca.crt'}",
-                f"--kube-api-qps={self.kcm_qps}",
-                f"--kube-api-burst={self.kcm_qps * 3 // 2}",
+                f"--kube-api-qps={self.tuning.kcm_qps}",
+                f"--kube-api-burst={self.tuning.kcm_qps * 3 // 2}",
                 f"--use-service-account-credentials={'true' if self.whole else 'false'}",
                 f"--flex-volume-plugin-dir={self.data / 'volumeplugins'}",
                 "--leader-elect=false",
@@ -115,8 +136,8 @@ class ControlPlane:
             "kube-scheduler",
             [
                 f"--kubeconfig={self.kubeconfigs / 'kube-scheduler.kubeconfig'}",
-                f"--kube-api-qps={max(50, self.kcm_qps)}",
-                f"--kube-api-burst={max(100, self.kcm_qps * 3 // 2)}",
+                f"--kube-api-qps={max(50, self.tuning.kcm_qps)}",
+                f"--kube-api-burst={max(100, self.tuning.kcm_qps * 3 // 2)}",
                 "--leader-elect=false",
                 "--secure-port=0",
             ],

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import get_args
 
 from mcptasks_devcluster.clusters import bring_up, existing, provider_of, status, take_down
+from mcptasks_devcluster.controlplane import Tuning
 from mcptasks_devcluster.errors import DevclusterError, WrongClusterError
 from mcptasks_devcluster.kubeconfig import load_kubeconfig, merged, write_kubeconfig
 from mcptasks_devcluster.paths import ClusterPaths, cluster_paths
@@ -92,7 +93,7 @@ def _create_cluster(options: argparse.Namespace) -> None:
         choice=provider_choice(os.environ),
         size=size_choice(os.environ),
         named=named_cluster(kubeconfig=None, context=None),
-        kcm_qps=20,
+        tuning=Tuning(),
         image=options.image,
         config=options.config,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcptasks_devcluster.build import binary
 from mcptasks_devcluster.certificates import client_identities, make_authority, make_certificate, server_identity
-from mcptasks_devcluster.controlplane import FIRST_SERVICE_ADDRESS, ControlPlane
+from mcptasks_devcluster.controlplane import AUDIT_POLICY, FIRST_SERVICE_ADDRESS, ControlPlane, Tuning
 from mcptasks_devcluster.errors import DevclusterError
 from mcptasks_devcluster.images import write_pause_image
 from mcptasks_devcluster.kubeconfig import kubeconfig, write_kubeconfig
@@ -24,7 +24,7 @@ def context_name(cluster: str) -> str:
     return f"devcluster-{cluster}"
 
 
-def lay_out_light(paths: ClusterPaths, *, port: int, kcm_qps: int) -> None:
+def lay_out_light(paths: ClusterPaths, *, port: int, tuning: Tuning) -> None:
     """A control plane as plain processes on the host's loopback."""
     _make_directories(paths)
     _write_credentials(paths, port=port, inside_port=port, users=_LIGHT_USERS, addresses=["127.0.0.1"])
@@ -39,14 +39,15 @@ def lay_out_light(paths: ClusterPaths, *, port: int, kcm_qps: int) -> None:
         api_port=port,
         etcd_port=free_port(),
         etcd_peer_port=free_port(),
-        kcm_qps=kcm_qps,
+        tuning=tuning,
         whole=False,
         prefix=tied,
     )
+    plane.audit_policy.write_text(AUDIT_POLICY)
     Plan(components=plane.components()).write(paths.plan)
 
 
-def lay_out_full(paths: ClusterPaths, *, port: int, kcm_qps: int) -> None:
+def lay_out_full(paths: ClusterPaths, *, port: int, tuning: Tuning) -> None:
     """A control plane and a node, inside namespaces of their own."""
     _make_directories(paths)
     users = tuple(identity.name for identity in client_identities(""))
@@ -61,9 +62,10 @@ def lay_out_full(paths: ClusterPaths, *, port: int, kcm_qps: int) -> None:
         api_port=_API_PORT_INSIDE,
         etcd_port=2379,
         etcd_peer_port=2380,
-        kcm_qps=kcm_qps,
+        tuning=tuning,
         whole=True,
     )
+    plane.audit_policy.write_text(AUDIT_POLICY)
     node = Node(
         cluster=paths.name,
         cache=paths.cache,

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from mcptasks_devcluster import cgroups
 from mcptasks_devcluster.build import ensure
+from mcptasks_devcluster.controlplane import Tuning
 from mcptasks_devcluster.debian import ensure_packages
 from mcptasks_devcluster.errors import DevclusterError, UnavailableError, WrongClusterError
 from mcptasks_devcluster.images import export_image
@@ -44,7 +45,7 @@ class LocalCluster:
     def __init__(self, paths: ClusterPaths) -> None:
         self.paths = paths
 
-    def up(self, *, size: Size, kcm_qps: int) -> None:
+    def up(self, *, size: Size, tuning: Tuning) -> None:
         """Start it, unless it is up; whatever is left of a broken one is removed first."""
         with self._locked():
             if self._is_already_up(size):
@@ -57,7 +58,7 @@ class LocalCluster:
                 ensure_packages()
             ensure(FULL if size == "full" else LIGHT)
             say(f"devcluster: starting {self.paths.name} ({size}); logs in {self.paths.logs}")
-            record = self._start_full(kcm_qps) if size == "full" else self._start_light(kcm_qps)
+            record = self._start_full(tuning) if size == "full" else self._start_light(tuning)
             wait_until_up(self.paths, record, timeout=_READY_WITHIN)
 
     def down(self) -> None:
@@ -108,19 +109,19 @@ class LocalCluster:
             raise WrongClusterError(f"{self.paths.name} is up and light; take it down first, or use another --name")
         return True
 
-    def _start_light(self, kcm_qps: int) -> Record:
+    def _start_light(self, tuning: Tuning) -> Record:
         record = Record(name=self.paths.name, provider="local", size="light", port=free_port())
         record.write(self.paths.record)
-        lay_out_light(self.paths, port=record.port, kcm_qps=kcm_qps)
+        lay_out_light(self.paths, port=record.port, tuning=tuning)
         self._start_supervisor(namespaces=(), listener=None)
         return record
 
-    def _start_full(self, kcm_qps: int) -> Record:
+    def _start_full(self, tuning: Tuning) -> Record:
         # The host's side of the way in: made here, handed down to the process inside that accepts on it.
         with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
             record = Record(name=self.paths.name, provider="local", size="full", port=listener.getsockname()[1])
             record.write(self.paths.record)
-            lay_out_full(self.paths, port=record.port, kcm_qps=kcm_qps)
+            lay_out_full(self.paths, port=record.port, tuning=tuning)
             cgroups.create(self.paths.name)
             self._start_supervisor(namespaces=_NAMESPACES, listener=listener.fileno())
         return record

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from mcptasks_devcluster.addons import addon_objects
-from mcptasks_devcluster.controlplane import ControlPlane
+from mcptasks_devcluster.controlplane import ControlPlane, Tuning
 from mcptasks_devcluster.node import DNS_ADDRESS, POD_RANGE, Node, corefile, kubelet_config
 from mcptasks_devcluster.plan import Component, Plan, read_plan
 
@@ -20,7 +20,7 @@ PLANE = ControlPlane(
     api_port=6443,
     etcd_port=2379,
     etcd_peer_port=2380,
-    kcm_qps=20,
+    tuning=Tuning(),
     whole=True,
 )
 LIGHT = replace(PLANE, bind="127.0.0.1", advertise="127.0.0.1", whole=False, prefix=("setpriv", "--"))
@@ -62,10 +62,15 @@ def test_etcd_does_not_wait_for_the_disk() -> None:
 
 def test_the_rate_of_the_controllers_is_a_parameter_and_the_scheduler_keeps_up_with_it() -> None:
     assert "--kube-api-qps=20" in arguments(PLANE, "kube-controller-manager")
-    fast = replace(PLANE, kcm_qps=500)
+    fast = replace(PLANE, tuning=Tuning(kcm_qps=500))
     assert "--kube-api-qps=500" in arguments(fast, "kube-controller-manager")
     assert "--kube-api-burst=750" in arguments(fast, "kube-controller-manager")
     assert "--kube-api-qps=500" in arguments(fast, "kube-scheduler")
+
+
+def test_requests_are_audited_only_where_that_was_asked_for() -> None:
+    assert not [word for word in arguments(PLANE, "kube-apiserver") if "audit" in word]
+    assert "--audit-log-path=/run/audit.log" in arguments(replace(PLANE, tuning=Tuning(audit=True)), "kube-apiserver")
 
 
 def test_the_prefix_comes_before_every_program() -> None:
