@@ -5,7 +5,7 @@ whoever guards a field must also guard each optional parent against being droppe
 must not be read (`no such key` refuses every later write of the object), so every piece here asks `has` first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,6 +37,10 @@ class Rule:
         }
 
 
+Rules = Mapping[str, tuple[Rule, ...]]
+"""Rules by the path of the field where they stand, below the object; "" is the object itself."""
+
+
 def kept(field: str) -> str:
     """The field, once there, stays there."""
     return f"!has(oldSelf.{field}) || has(self.{field})"
@@ -53,8 +57,8 @@ def write_once(field: str) -> str:
 
 
 def never_taken_back(flag: str) -> str:
-    """The flag, once true, stays true."""
-    return f"!has(oldSelf.{flag}) || !oldSelf.{flag} || (has(self.{flag}) && self.{flag})"
+    """The flag, once true, stays true. It must have a default: so it is always there."""
+    return f"!oldSelf.{flag} || self.{flag}"
 
 
 def grows(field: str) -> str:
@@ -63,10 +67,10 @@ def grows(field: str) -> str:
 
 
 def append_only(field: str) -> str:
-    """The map only gets new keys; the first value of a key stays."""
+    """The map only gets new keys; the first value of a key stays. Most writes do not touch it, which is asked first."""
     return (
-        f"!has(oldSelf.{field}) || (has(self.{field}) && "
-        f"oldSelf.{field}.all(key, key in self.{field} && self.{field}[key] == oldSelf.{field}[key]))"
+        f"!has(oldSelf.{field}) || (has(self.{field}) && (self.{field} == oldSelf.{field} || "
+        f"oldSelf.{field}.all(key, key in self.{field} && self.{field}[key] == oldSelf.{field}[key])))"
     )
 
 

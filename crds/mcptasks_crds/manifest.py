@@ -17,11 +17,13 @@ import yaml
 from pydantic import BaseModel
 
 from . import names
+from .cel import Rules
 from .columns import TASK_COLUMNS, TASK_SELECTABLE, TOOL_COLUMNS, Column
-from .rules import TASK_RULES, TOOL_RULES, Rules
+from .rules import TASK_RULES
 from .structural import structural_schema
 from .task import McpTask, TaskSpec, TaskStatus
 from .tool import McpTool, ToolSpec, ToolStatus
+from .tool_rules import TOOL_RULES
 
 Json = dict[str, Any]
 

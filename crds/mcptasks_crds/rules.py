@@ -3,12 +3,14 @@
 Keys are paths of fields below the object; "" is the object itself. `manifest` puts the rules there.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
-from . import limits, names
+from pydantic.fields import FieldInfo
+
+from . import limits
 from .cel import (
     Rule,
+    Rules,
     append_only,
     fits,
     grows,
@@ -22,8 +24,6 @@ from .cel import (
 )
 from .phases import SUCCESSORS, Phase
 from .task import TaskSpec, TaskStatus
-
-Rules = Mapping[str, tuple[Rule, ...]]
 
 TASK_IS_OVER: Final = "the task is over: what came of it does not change any more"
 """What the API server says to a late result, report or cancellation."""
@@ -40,16 +40,23 @@ def _names(model: type[TaskSpec | TaskStatus]) -> tuple[str, ...]:
     return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
+def _always_there(field: FieldInfo) -> bool:
+    """Whether the API server itself sees to it that the field is there: it is required or has a default."""
+    return field.is_required() or (field.default is not None and field.default_factory is None)
+
+
 def _frozen_spec() -> tuple[Rule, ...]:
     """A new field of the spec is frozen until somebody decides otherwise."""
+    fields = {field.alias or name: field for name, field in TaskSpec.model_fields.items()}
     return tuple(
         Rule(
-            rule=same(name),
+            # Each `has` costs: these rules run at every write of the status, too.
+            rule=f"self.{name} == oldSelf.{name}" if _always_there(field) else same(name),
             message=f"{name} does not change after the call: a task runs what was asked for",
             reason="FieldValueForbidden",
             field_path=f".{name}",
         )
-        for name in _names(TaskSpec)
+        for name, field in fields.items()
         if name not in MUTABLE_SPEC
     )
 
@@ -103,10 +110,12 @@ def _all_fit(field: str, texts: str, max_stored: int) -> Rule:
 
 
 def _keys(field: str) -> Rule:
+    pattern = limits.QUESTION_KEY_PATTERN
     return Rule(
-        rule=f"!has(self.{field}) || self.{field}.all(key, key.matches(r'{limits.QUESTION_KEY_PATTERN}'))",
-        message=f"a key of {field} must match {limits.QUESTION_KEY_PATTERN}",
+        rule=f"!has(self.{field}) || ({unchanged(field)}) || self.{field}.all(key, key.matches(r'{pattern}'))",
+        message=f"a key of {field} must match {pattern}",
         field_path=f".{field}",
+        on_creation=True,
     )
 
 
@@ -250,42 +259,5 @@ TASK_RULES: Final[Rules] = {
             limits.QUESTIONS_STORED_BYTES,
         ),
         _fits("result", limits.RESULT_STORED_BYTES),
-    ),
-}
-
-_PREFIXES: Final = (names.ARGUMENT_VARIABLE_PREFIX, names.OWN_VARIABLE_PREFIX)
-_RESERVED: Final = " && ".join(f"!variable.name.startsWith('{prefix}')" for prefix in _PREFIXES)
-
-
-def _no_reserved_names(field: str) -> Rule:
-    return Rule(
-        rule=f"!has(self.{field}) || self.{field}.all(each, !has(each.env) || each.env.all(variable, {_RESERVED}))",
-        message=f"environment variables that begin with {' or '.join(_PREFIXES)} are set by mcptasks",
-        field_path=f".{field}",
-    )
-
-
-TOOL_RULES: Final[Rules] = {
-    "": (
-        Rule(
-            rule="has(self.spec.name) || self.metadata.name.size() <= 128",
-            message="MCP's names have at most 128 characters: give spec.name, or a shorter metadata.name",
-            field_path=".spec.name",
-        ),
-    ),
-    "spec.job.template.spec": (
-        Rule(
-            rule="!has(self.restartPolicy) || self.restartPolicy == 'Never'",
-            message="restartPolicy must be Never, or absent: a container that starts again would run the call twice",
-            field_path=".restartPolicy",
-        ),
-        Rule(
-            rule="!has(self.activeDeadlineSeconds)",
-            message="activeDeadlineSeconds is not for a tool to set: use timeoutSeconds and startDeadlineSeconds",
-            reason="FieldValueForbidden",
-            field_path=".activeDeadlineSeconds",
-        ),
-        _no_reserved_names("containers"),
-        _no_reserved_names("initContainers"),
     ),
 }

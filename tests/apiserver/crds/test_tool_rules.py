@@ -1,11 +1,13 @@
 """What a tool may not say: refused when it is applied, with the field named."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from mcptasks_crds import names
 from mcptasks_crds.kube import TOOLS, Kube, RejectedError
+from mcptasks_crds.tool_rules import TOOL_RULES
 
 Json = dict[str, Any]
 
@@ -27,33 +29,83 @@ def variable(name: str) -> Json:
     return CONTAINER | {"env": [{"name": "PLAIN", "value": "1"}, {"name": name, "value": "2"}]}
 
 
-@pytest.mark.parametrize(
-    ("refused", "says"),
-    [
-        (tool({"containers": []}), r"spec\.job\.template\.spec\.containers: .*at least 1 items"),
-        (tool({"volumes": []}), r"spec\.job\.template\.spec\.containers: Required"),
-        (tool({"containers": [{"image": "busybox"}]}), r"containers\[0\]\.name: Required"),
-        (tool({"containers": [CONTAINER], "restartPolicy": "OnFailure"}), r"restartPolicy must be Never, or absent"),
-        (
-            tool({"containers": [CONTAINER], "activeDeadlineSeconds": 5}),
-            r"spec\.job\.template\.spec\.activeDeadlineSeconds: .*use timeoutSeconds and startDeadlineSeconds",
-        ),
-        (tool({"containers": [CONTAINER, variable("ARG_X") | {"name": "b"}]}), r"\.containers: .*ARG_ or MCPTASK_"),
-        (tool({"containers": [CONTAINER], "initContainers": [variable("MCPTASK_X")]}), r"initContainers: .*ARG_ or"),
-        (tool(inputSchema={"type": "array"}), r"spec\.inputSchema\.type: Unsupported value"),
-        (tool(inputSchema={"properties": {}}), r"spec\.inputSchema\.type: Required"),
-        (tool(outputSchema={"type": "string"}), r"spec\.outputSchema\.type: Unsupported value"),
-        (tool(description=""), r"spec\.description: .*at least 1 chars"),
-        (tool(name="x" * 129), r"give spec\.name, or a shorter metadata\.name"),
-        (tool() | {"spec": {"description": "Builds."}}, r"spec\.job: Required"),
-        (tool() | {"spec": tool()["spec"] | {"name": "two words"}}, r"spec\.name: .*should match"),
-        (tool(timeoutSeconds=0), r"spec\.timeoutSeconds: .*greater than or equal to 1"),
-    ],
-)
-async def test_a_tool_is_refused(refused: Json, says: str, kube: Kube, namespace: str) -> None:
-    with pytest.raises(RejectedError, match=says) as refusal:
-        await kube.create(TOOLS, namespace, refused)
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A tool that must be refused."""
+
+    tool: Json
+    field: str
+    says: str
+
+
+PODS: dict[str, tuple[Json, str, str]] = {
+    "no containers": ({"containers": []}, "containers", "should have at least 1 items"),
+    "containers not given": ({"volumes": []}, "containers", "Required value"),
+    "a container without a name": ({"containers": [{"image": "busybox"}]}, "containers[0].name", "Required value"),
+    "restarts": (
+        {"containers": [CONTAINER], "restartPolicy": "OnFailure"},
+        "restartPolicy",
+        "restartPolicy must be Never, or absent: a container that starts again would run the call twice",
+    ),
+    "a deadline of the pod": (
+        {"containers": [CONTAINER], "activeDeadlineSeconds": 5},
+        "activeDeadlineSeconds",
+        "activeDeadlineSeconds is not for a tool to set: use timeoutSeconds and startDeadlineSeconds",
+    ),
+    "an argument's variable": (
+        {"containers": [CONTAINER, variable("ARG_X") | {"name": "b"}]},
+        "containers",
+        "environment variables that begin with ARG_ or MCPTASK_ are set by mcptasks",
+    ),
+    "a variable of ours before it starts": (
+        {"containers": [CONTAINER], "initContainers": [variable("MCPTASK_X")]},
+        "initContainers",
+        "environment variables that begin with ARG_ or MCPTASK_ are set by mcptasks",
+    ),
+}
+CASES: dict[str, Case] = {
+    **{
+        why: Case(tool=tool(pod), field=f"spec.job.template.spec.{field}", says=says)
+        for why, (pod, field, says) in PODS.items()
+    },
+    "arguments that are a list": Case(
+        tool=tool(inputSchema={"type": "array"}), field="spec.inputSchema.type", says="Unsupported value"
+    ),
+    "arguments of any type": Case(
+        tool=tool(inputSchema={"properties": {}}), field="spec.inputSchema.type", says="Required value"
+    ),
+    "a structured result that is a text": Case(
+        tool=tool(outputSchema={"type": "string"}), field="spec.outputSchema.type", says="Unsupported value"
+    ),
+    "an empty description": Case(
+        tool=tool(description=""), field="spec.description", says="should be at least 1 chars long"
+    ),
+    "a name of two words": Case(
+        tool=tool() | {"spec": tool()["spec"] | {"name": "two words"}}, field="spec.name", says="should match"
+    ),
+    "a name that MCP does not take": Case(
+        tool=tool(name="x" * 129),
+        field="spec.name",
+        says="MCP's names have at most 128 characters: give spec.name, or a shorter metadata.name",
+    ),
+    "no job": Case(tool=tool() | {"spec": {"description": "Builds."}}, field="spec.job", says="Required value"),
+    "no time to run": Case(tool=tool(timeoutSeconds=0), field="spec.timeoutSeconds", says="greater than or equal to 1"),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_a_tool_is_refused_with_the_field_named(case: Case, kube: Kube, namespace: str) -> None:
+    with pytest.raises(RejectedError) as refusal:
+        await kube.create(TOOLS, namespace, case.tool)
     assert refusal.value.status == 422
+    assert f"{case.field}: " in str(refusal.value)
+    assert case.says in str(refusal.value)
+
+
+def test_every_rule_has_a_tool_that_it_refuses() -> None:
+    tried = {(case.says, case.field) for case in CASES.values()}
+    rules = [(path, rule) for path, found in TOOL_RULES.items() for rule in found]
+    assert {(rule.message, f"{path}{rule.field_path}".lstrip(".")) for path, rule in rules} <= tried
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 from itertools import chain
 
 from mcptasks_crds.phases import SUCCESSORS, Phase
-from mcptasks_crds.rules import MUTABLE_SPEC, OPEN_AFTER_END, TASK_RULES, TOOL_RULES
+from mcptasks_crds.rules import MUTABLE_SPEC, OPEN_AFTER_END, TASK_RULES
 from mcptasks_crds.task import TaskSpec, TaskStatus
+from mcptasks_crds.tool_rules import TOOL_RULES
 
 ALL = [*chain.from_iterable(TASK_RULES.values()), *chain.from_iterable(TOOL_RULES.values())]
 

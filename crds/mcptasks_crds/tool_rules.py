@@ -1,0 +1,47 @@
+"""What a tool may not say, as far as the API server can tell by itself: refused when it is applied, field and all.
+
+What only a dry run or a compiler can tell (a schema that does not compile, a pod template that Kubernetes does not
+take) is the operator's to find, and stands in the tool's conditions.
+"""
+
+from typing import Final
+
+from . import names
+from .cel import Rule, Rules
+
+_PREFIXES: Final = (names.ARGUMENT_VARIABLE_PREFIX, names.OWN_VARIABLE_PREFIX)
+_RESERVED: Final = " && ".join(f"!variable.name.startsWith('{prefix}')" for prefix in _PREFIXES)
+
+
+def _no_reserved_names(field: str) -> Rule:
+    return Rule(
+        rule=f"!has(self.{field}) || self.{field}.all(each, !has(each.env) || each.env.all(variable, {_RESERVED}))",
+        message=f"environment variables that begin with {' or '.join(_PREFIXES)} are set by mcptasks",
+        field_path=f".{field}",
+    )
+
+
+TOOL_RULES: Final[Rules] = {
+    "": (
+        Rule(
+            rule="has(self.spec.name) || self.metadata.name.size() <= 128",
+            message="MCP's names have at most 128 characters: give spec.name, or a shorter metadata.name",
+            field_path=".spec.name",
+        ),
+    ),
+    "spec.job.template.spec": (
+        Rule(
+            rule="!has(self.restartPolicy) || self.restartPolicy == 'Never'",
+            message="restartPolicy must be Never, or absent: a container that starts again would run the call twice",
+            field_path=".restartPolicy",
+        ),
+        Rule(
+            rule="!has(self.activeDeadlineSeconds)",
+            message="activeDeadlineSeconds is not for a tool to set: use timeoutSeconds and startDeadlineSeconds",
+            reason="FieldValueForbidden",
+            field_path=".activeDeadlineSeconds",
+        ),
+        _no_reserved_names("containers"),
+        _no_reserved_names("initContainers"),
+    ),
+}
