@@ -29,6 +29,8 @@ OURS: Final = f"{names.MANAGED_BY_LABEL}={names.MANAGED_BY}"
 NAMESPACES: Final = "/api/v1/namespaces"
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
+_WITH_CRDS: Final = pytest.StashKey[set[Path]]()
+
 
 def devcluster(*arguments: str) -> str:
     """What the development cluster's command line prints; its progress goes to the terminal."""
@@ -70,10 +72,13 @@ def kubeconfig(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-async def kube(kubeconfig: Path) -> AsyncIterator[Kube]:
+async def kube(kubeconfig: Path, pytestconfig: pytest.Config) -> AsyncIterator[Kube]:
     """An open connection with all rights, and the CRDs installed."""
+    installed = pytestconfig.stash.setdefault(_WITH_CRDS, set())
     async with await Kube.connect(kubeconfig=kubeconfig) as kube:
-        await _install_crds(kube)
+        if kubeconfig not in installed:
+            await _install_crds(kube)
+            installed.add(kubeconfig)
         yield kube
 
 
