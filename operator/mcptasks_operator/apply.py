@@ -132,8 +132,20 @@ class Applier:
         patch = {"metadata": {"uid": uid}, "spec": changes}
         try:
             self.store.put(JOBS, await self.cluster.patch(JOBS, self.namespace, name, patch))
-        except (NotFoundError, ConflictError):  # gone, or another Job by now: there is nothing left to end
+        except NotFoundError:
             _log.debug("job_gone_before_patch", job=name, uid=uid)
+        except RejectedError:
+            # A patch cannot have a precondition on the uid, but it is refused where it would change it.
+            if await self._has_uid(name, uid):
+                raise
+            _log.debug("job_gone_before_patch", job=name, uid=uid)
+
+    async def _has_uid(self, name: str, uid: str) -> bool:
+        try:
+            found = await self.cluster.get(JOBS, self.namespace, name)
+        except NotFoundError:
+            return False
+        return bool(found["metadata"]["uid"] == uid)
 
     async def _delete_task(self, task: McpTask, uid: str) -> None:
         name = task.metadata.name

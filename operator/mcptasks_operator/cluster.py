@@ -35,7 +35,8 @@ class Cluster(Protocol):
     ) -> Json:
         """Merge a patch into an object, which is returned as it is then.
 
-        ConflictError if the patch names a `metadata.resourceVersion` or a `metadata.uid` that is not the object's.
+        ConflictError if the patch names a `metadata.resourceVersion` that is not the object's, RejectedError if its
+        `metadata.uid` is not.
         """
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str | None = None) -> None:

@@ -99,10 +99,11 @@ class FakeCluster:
         """See `Cluster`."""
         fault = self._enter("patch", kind.plural if subresource is None else f"{kind.plural}/{subresource}")
         known = self._find(kind, namespace, name)
-        for precondition in ("resourceVersion", "uid"):
-            wanted = patch.get("metadata", {}).get(precondition)
-            if wanted is not None and wanted != known["metadata"][precondition]:
-                raise ConflictError(f"{name} is not in that {precondition}", status=409, reason="Conflict")
+        wanted = patch.get("metadata", {})
+        if wanted.get("uid", known["metadata"]["uid"]) != known["metadata"]["uid"]:
+            raise RejectedError("metadata.uid: field is immutable", status=422, reason="Invalid")
+        if wanted.get("resourceVersion", known["metadata"]["resourceVersion"]) != known["metadata"]["resourceVersion"]:
+            raise ConflictError(f"{name} was modified", status=409, reason="Conflict")
         part = {key: value for key, value in patch.items() if (key == "status") == (subresource == "status")}
         changed = _merged(known, {key: value for key, value in part.items() if key != "metadata"})
         _judge(kind, known, changed)
@@ -143,6 +144,11 @@ class FakeCluster:
         } | made["metadata"]
         self._store(kind, namespace, made)
         return deepcopy(made)
+
+    @property
+    def version(self) -> str:
+        """The newest resource version."""
+        return str(self._version)
 
     def all(self, kind: Kind) -> tuple[Json, ...]:
         """All objects of a kind."""

@@ -1,0 +1,170 @@
+"""Raw objects as the API server writes them, read into what decisions are made from."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from mcptasks_crds import names
+from mcptasks_operator.executions import execution_to_json
+from mcptasks_operator.observation import Execution
+from mcptasks_operator.observe import job_view, pod_seen, pods_seen
+
+Json = dict[str, Any]
+
+CREATED = "2026-11-29T12:00:00Z"
+EXECUTION = Execution(
+    tool_resource="echo",
+    tool_uid="tool-uid",
+    tool_generation=3,
+    container="main",
+    start_deadline_seconds=300,
+    timeout_seconds=3600,
+    grace_seconds=5,
+    output_schema=None,
+)
+
+
+def job(**status: Any) -> Json:
+    return {
+        "metadata": {
+            "name": "mt-a",
+            "uid": "job-uid",
+            "creationTimestamp": CREATED,
+            "ownerReferences": [{"uid": "task-uid"}],
+            "annotations": {names.EXECUTION_ANNOTATION: execution_to_json(EXECUTION)},
+        },
+        "spec": {"activeDeadlineSeconds": 60},
+        "status": status,
+    }
+
+
+def pod(
+    name: str = "p", *, created: str = CREATED, owner: str = "job-uid", spec: Json | None = None, **status: Any
+) -> Json:
+    metadata = {"name": name, "uid": f"{name}-uid", "creationTimestamp": created, "ownerReferences": [{"uid": owner}]}
+    return {"metadata": metadata, "spec": spec or {"containers": [{"name": "main"}]}, "status": status}
+
+
+def container(state: Json, name: str = "main") -> Json:
+    return {"name": name, "state": state}
+
+
+def test_a_job_is_ours_by_its_owners_uid_alone() -> None:
+    assert job_view(job(), task_uid="task-uid").is_ours
+    assert not job_view(job(), task_uid="another").is_ours
+
+
+def test_a_job_carries_along_what_of_the_tool_it_was_made_with() -> None:
+    assert job_view(job(), task_uid="task-uid").execution == EXECUTION
+
+
+@pytest.mark.parametrize("annotations", [{}, {names.EXECUTION_ANNOTATION: "{"}, {names.EXECUTION_ANNOTATION: "3"}])
+def test_an_annotation_that_cannot_be_read_is_none(annotations: Json) -> None:
+    document = job()
+    document["metadata"]["annotations"] = annotations
+
+    assert job_view(document, task_uid="task-uid").execution is None
+
+
+@pytest.mark.parametrize(
+    ("conditions", "finished", "reason"),
+    [
+        ([], False, ""),
+        ([{"type": "Complete", "status": "True"}], True, ""),
+        ([{"type": "FailureTarget", "status": "True", "reason": "DeadlineExceeded"}], False, "DeadlineExceeded"),
+        ([{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}], True, "BackoffLimitExceeded"),
+        ([{"type": "Failed", "status": "False", "reason": "BackoffLimitExceeded"}], False, ""),
+    ],
+)
+def test_a_jobs_conditions_count_where_they_are_true(conditions: list[Json], finished: bool, reason: str) -> None:
+    seen = job_view(job(conditions=conditions), task_uid="task-uid")
+
+    assert (seen.finished, seen.failure_reason) == (finished, reason)
+
+
+def test_only_the_jobs_own_pods_are_seen_the_oldest_first() -> None:
+    documents = [
+        pod("second", created="2026-11-29T12:00:02Z"),
+        pod("foreign", owner="another"),
+        pod("first"),
+    ]
+
+    seen = pods_seen(documents, job=job_view(job(), task_uid="task-uid"))
+
+    assert [each.name for each in seen] == ["first", "second"]
+
+
+def test_a_pod_of_which_nobody_said_anything_yet_has_no_container() -> None:
+    seen = pod_seen(pod(), EXECUTION)
+
+    assert (seen.container, seen.node, seen.phase, seen.unschedulable) == (None, None, "", "")
+
+
+def test_why_no_node_takes_it_is_seen() -> None:
+    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}]
+
+    assert pod_seen(pod(conditions=conditions), EXECUTION).unschedulable == "0/3 nodes"
+
+
+def test_the_tools_container_is_the_one_that_the_job_names() -> None:
+    statuses = [container({"running": {"startedAt": CREATED}}, "proxy"), container({"waiting": {"reason": "X"}})]
+
+    seen = pod_seen(pod(containerStatuses=statuses), EXECUTION).container
+
+    assert seen is not None
+    assert (seen.running_since, seen.waiting_reason) == (None, "X")
+
+
+def test_a_running_container_runs_since_it_says_so() -> None:
+    seen = pod_seen(pod(containerStatuses=[container({"running": {"startedAt": CREATED}})]), EXECUTION).container
+
+    assert seen is not None
+    assert seen.running_since == datetime(2026, 11, 29, 12, tzinfo=UTC)
+    assert (seen.waiting_reason, seen.termination) == ("", None)
+
+
+def test_an_end_is_read_whole() -> None:
+    state = {"terminated": {"exitCode": 137, "signal": 9, "reason": "OOMKilled", "message": "x", "finishedAt": CREATED}}
+
+    seen = pod_seen(pod(containerStatuses=[container(state)]), EXECUTION).container
+
+    assert seen is not None
+    end = seen.termination
+    assert end is not None
+    assert (end.exit_code, end.signal, end.reason, end.message) == (137, 9, "OOMKilled", "x")
+    assert (end.started_at, end.finished_at) == (None, datetime(2026, 11, 29, 12, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(("containers", "limit"), [(1, 4096), (3, 4096), (4, 3072), (12, 1024)])
+def test_the_containers_of_a_pod_share_the_room_for_termination_messages(containers: int, limit: int) -> None:
+    spec = {"containers": [{"name": "main"}], "initContainers": [{"name": f"i{n}"} for n in range(containers - 1)]}
+    statuses = [container({"terminated": {"exitCode": 0}})]
+
+    seen = pod_seen(pod(spec=spec, containerStatuses=statuses), EXECUTION).container
+
+    assert seen is not None
+    assert seen.termination is not None
+    assert seen.termination.message_limit == limit
+
+
+def test_an_init_container_that_waits_is_why_the_tool_waits() -> None:
+    waits = container({"waiting": {"reason": "PodInitializing"}})
+    init = [
+        container({"terminated": {"exitCode": 0}}, "done"),
+        container({"waiting": {"reason": "ErrImagePull", "message": "no such image"}}, "fetch"),
+    ]
+
+    seen = pod_seen(pod(containerStatuses=[waits], initContainerStatuses=init), EXECUTION).container
+
+    assert seen is not None
+    assert (seen.waiting_reason, seen.waiting_message) == ("ErrImagePull", "init container fetch: no such image")
+
+
+def test_a_pod_that_is_being_deleted_or_was_evicted_says_so() -> None:
+    document = pod(phase="Failed", reason="Evicted", message="disk")
+    document["metadata"]["deletionTimestamp"] = CREATED
+
+    seen = pod_seen(document, EXECUTION)
+
+    assert (seen.phase, seen.reason, seen.message, seen.deleting) == ("Failed", "Evicted", "disk", True)

@@ -1,0 +1,101 @@
+"""What was last seen: the newest version of each object, and nothing of what is gone."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import JOBS, PODS, TASKS
+from mcptasks_operator.store import Store
+
+Json = dict[str, Any]
+
+
+def thing(name: str = "a", version: object = 1, task: str = "") -> Json:
+    labels = {names.TASK_LABEL: task} if task else {}
+    return {"metadata": {"name": name, "resourceVersion": str(version), "labels": labels}}
+
+
+def test_an_older_version_never_replaces_a_newer_one() -> None:
+    store = Store()
+
+    assert store.put(TASKS, thing(version=10)) is True
+    assert store.put(TASKS, thing(version=9)) is False
+    assert store.put(TASKS, thing(version=10)) is False
+
+    assert store.get(TASKS, "a") == thing(version=10)
+
+
+def test_versions_are_numbers_not_text() -> None:
+    store = Store()
+    store.put(TASKS, thing(version=99))
+
+    assert store.put(TASKS, thing(version=100)) is True
+
+
+def test_of_versions_that_are_no_numbers_the_later_word_is_taken() -> None:
+    store = Store()
+    store.put(TASKS, thing(version="b"))
+
+    assert store.put(TASKS, thing(version="a")) is True
+
+
+def test_what_is_gone_does_not_come_back_with_a_late_word_of_its_life() -> None:
+    store = Store()
+    store.put(TASKS, thing(version=10))
+
+    assert store.remove(TASKS, "a", version="12") is True
+    assert store.put(TASKS, thing(version=11)) is False
+    assert store.get(TASKS, "a") is None
+    assert store.put(TASKS, thing(version=13)) is True
+
+
+def test_a_late_word_of_an_end_does_not_remove_the_successor() -> None:
+    store = Store()
+    store.put(TASKS, thing(version=20))
+
+    assert store.remove(TASKS, "a", version="12") is False
+    assert store.get(TASKS, "a") is not None
+
+
+def test_pods_are_found_by_their_task_and_forgotten_with_their_end() -> None:
+    store = Store()
+    store.put(PODS, thing("p1", task="t"))
+    store.put(PODS, thing("p2", task="t"))
+    store.put(PODS, thing("p3", task="other"))
+    store.remove(PODS, "p1", version="5")
+
+    assert [pod["metadata"]["name"] for pod in store.pods_of("t")] == ["p2"]
+    store.remove(PODS, "p2", version="6")
+    assert store.pods_of("t") == ()
+
+
+def test_kinds_do_not_mix() -> None:
+    store = Store()
+    store.put(JOBS, thing("a"))
+
+    assert store.get(TASKS, "a") is None
+
+
+def test_managed_fields_are_not_kept_and_not_taken_from_the_giver() -> None:
+    store = Store()
+    given_document = thing()
+    given_document["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+
+    store.put(TASKS, given_document)
+
+    assert "managedFields" not in (store.get(TASKS, "a") or {})["metadata"]
+    assert given_document["metadata"]["managedFields"]
+
+
+@given(st.permutations(range(1, 8)), st.integers(1, 7))
+def test_whatever_the_order_of_the_words_the_newest_one_stands(order: list[int], ends_at: int) -> None:
+    store = Store()
+    for version in order:
+        if version == ends_at:
+            store.remove(TASKS, "a", version=str(version))
+        else:
+            store.put(TASKS, thing(version=version))
+
+    assert store.get(TASKS, "a") == (None if ends_at == 7 else thing(version=7))
