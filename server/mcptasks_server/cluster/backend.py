@@ -65,6 +65,11 @@ class Backend:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
 
+    def has_seen(self, task: str, *, version: int) -> bool:
+        """Whether this replica knows that version of a task, or a newer one."""
+        known = self._tasks.cache.get(task)
+        return known is not None and known.version >= version
+
     def what_is_missing(self) -> str:
         """Why requests cannot be served; empty where they can."""
         if not (self._tools.is_synced and self._tasks.is_synced):

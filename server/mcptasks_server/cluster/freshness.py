@@ -52,13 +52,13 @@ class Freshness:
             lag = max(lag or 0.0, now - since)
         return lag
 
-    def expects(self, version: int, *, now: float) -> None:
-        """That version exists: the watch has shown it, or is to show it soon."""
+    def expects(self, version: int, *, now: float) -> bool:
+        """That version exists. Says whether it is still to come on the watch."""
         if version <= self._seen:
-            return
-        if self._due and version <= self._due[-1][0]:
-            return  # what is due already is due longer
-        self._due.append((version, now))
+            return False
+        if not self._due or version > self._due[-1][0]:  # what is due already is due longer
+            self._due.append((version, now))
+        return True
 
     def lag(self, *, now: float) -> float:
         """For how long the oldest version has been due."""

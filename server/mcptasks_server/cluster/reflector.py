@@ -73,7 +73,8 @@ class Reflector(Generic[ValueT]):
     def learn(self, document: Json) -> ValueT | None:
         """Take an object that the API server gave as the answer to a read or a write: the watch is to show it too."""
         version = _version(document)
-        self.freshness.expects(version, now=self._clock())
+        if not self.freshness.expects(version, now=self._clock()):
+            self._metrics.watch_lag.labels(self._kind.plural).observe(0.0)
         return self._take(document, version)
 
     def suspect(self) -> None:

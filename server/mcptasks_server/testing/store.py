@@ -1,0 +1,101 @@
+"""A `TaskStore` that keeps tasks in memory."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import Json
+from mcptasks_crds.task import McpTask
+from mcptasks_crds.times import format_time
+from mcptasks_server.caller import Caller
+from mcptasks_server.cluster.manifests import task_manifest
+from mcptasks_server.errors import RpcError
+from mcptasks_server.projection import is_expired, is_over, outstanding_questions
+from mcptasks_server.tasks import NewTask, TaskNotFoundError
+
+
+class InMemoryTaskStore:
+    """Tasks as the objects they would be. `write_status` is the operator's and the pod's hand."""
+
+    def __init__(self, *, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self.objects: dict[str, Json] = {}
+        """The objects by name."""
+        self.created: list[NewTask] = []
+        """Every call that became a task, in order."""
+        self.failure: RpcError | None = None
+        """What every method raises from now on."""
+        self.gate = asyncio.Event()
+        """What every method waits for; open unless a test closes it."""
+        self.gate.set()
+        self.arrived = asyncio.Event()
+        """Somebody has come to the gate."""
+        self.given_up = asyncio.Event()
+        """Somebody was cancelled while waiting at the gate."""
+
+    async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
+        """Keep a new task."""
+        await self._ready()
+        name = names.new_task_id()
+        document = task_manifest(name, new, caller=caller)
+        document["metadata"]["creationTimestamp"] = format_time(self._clock().replace(microsecond=0))
+        self.objects[name] = document
+        self.created.append(new)
+        return McpTask.model_validate(document)
+
+    async def get(self, task_id: str, *, caller: Caller) -> McpTask:
+        """The task as it is now."""
+        await self._ready()
+        document = self.objects.get(task_id)
+        if document is None or not names.is_task_id(task_id):
+            raise TaskNotFoundError
+        task = McpTask.model_validate(document)
+        if task.spec.caller != caller.name or is_expired(task, now=self._clock()):
+            raise TaskNotFoundError
+        return task
+
+    async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller) -> None:
+        """Answer what is asked."""
+        task = await self.get(task_id, caller=caller)
+        outstanding = {} if is_over(task) else outstanding_questions(task)
+        new = {key: {"response": text, "by": caller.name} for key, text in answers.items() if key in outstanding}
+        self._merge(task_id, {"spec": {"answers": new}})
+
+    async def cancel(self, task_id: str, *, caller: Caller) -> None:
+        """Ask for the task's end."""
+        if not is_over(await self.get(task_id, caller=caller)):
+            self._merge(task_id, {"spec": {"cancelRequested": True}})
+
+    async def write_status(self, task_id: str, patch: Mapping[str, Any]) -> None:
+        """Merge a patch into a task's status."""
+        self._merge(task_id, {"status": patch})
+
+    async def _ready(self) -> None:
+        self.arrived.set()
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.given_up.set()
+            raise
+        if self.failure is not None:
+            raise self.failure
+
+    def _merge(self, name: str, patch: Mapping[str, Any]) -> None:
+        merged = _merged(self.objects[name], patch)
+        assert isinstance(merged, dict)
+        self.objects[name] = merged
+
+
+def _merged(target: Any, patch: Any) -> Any:
+    """RFC 7396."""
+    if not isinstance(patch, Mapping):
+        return patch
+    base = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            base.pop(name, None)
+        else:
+            base[name] = _merged(base.get(name), value)
+    return base

@@ -1,0 +1,49 @@
+"""Replicas of the server's backend on a real API server, and the operator's hand."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from mcptasks_crds.kube import TASKS, Kube
+from mcptasks_devcluster.eventually import eventually
+from mcptasks_server.cluster.backend import Backend
+from mcptasks_server.metrics import Metrics
+from mcptasks_server.testing.contract import Hand
+
+StartReplica = Callable[..., Awaitable[Backend]]
+
+
+@pytest.fixture
+async def start_replica(kube: Kube, namespace: str) -> AsyncIterator[StartReplica]:
+    """Starts a replica of the server's backend, ready to serve; with a connection of its own where one is given."""
+    async with AsyncExitStack() as stack:
+
+        async def start(connection: Kube = kube) -> Backend:
+            backend = Backend(connection, namespace=namespace, metrics=Metrics())
+            await stack.enter_async_context(backend.running())
+
+            async def is_ready() -> bool:
+                return not backend.what_is_missing()
+
+            await eventually(is_ready, what="the replica is ready")
+            return backend
+
+        yield start
+
+
+@pytest.fixture
+async def replica(start_replica: StartReplica) -> Backend:
+    """One replica."""
+    return await start_replica()
+
+
+@pytest.fixture
+def hand(kube: Kube, namespace: str) -> Hand:
+    """Writes a task's status as the operator and the pod do."""
+
+    async def write(task_id: str, patch: Mapping[str, Any]) -> None:
+        await kube.patch(TASKS, namespace, task_id, {"status": dict(patch)}, subresource="status")
+
+    return write
