@@ -103,10 +103,8 @@ class Situation:
 
     @property
     def own_end(self) -> Termination | None:
-        """How the tool ended, if that was its own doing: seen in a pod that nobody deletes, and before any stopping."""
-        if self.stopping is not None or self.pod is None or not ended_by_itself(self.pod):
-            return None
-        return self.termination
+        """How the tool ended, if that was its own doing. (Whether a stop had begun is for the ladder to know.)"""
+        return self.termination if self.pod is not None and ended_by_itself(self.pod) else None
 
     @property
     def started_at(self) -> datetime | None:

@@ -1,0 +1,566 @@
+"""A task in a small world of its own, where everything happens in any order.
+
+The world holds what the API server, the Job controller, the kubelet, people with kubectl, the client and the pod do.
+The operator sees it through caches, one a kind, that fall behind each other, skip states and jump ahead; it crashes
+between any two of its steps and comes back. Whatever happens, the task reaches exactly one end, the end fits what
+really happened, it stays, and there is never a second Job.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, assert_never
+
+from hypothesis import HealthCheck, event, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from mcptasks_crds.phases import Phase, may_follow
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.task import McpTask, Report, TaskStatus
+from mcptasks_crds.tool import McpTool
+from mcptasks_operator.decide import decide
+from mcptasks_operator.decision import (
+    Action,
+    ConfirmJob,
+    ConfirmPods,
+    CreateJob,
+    Decision,
+    DeleteTask,
+    Need,
+    ReadLog,
+    RecordEvent,
+    RetireJob,
+    StopJob,
+)
+from mcptasks_operator.observation import Absent, ContainerSeen, JobView, LogSeen, Observation, PodSeen, Refusal
+from mcptasks_operator.samples import NOW, ended, execution, job, pod, running, task, tool, waiting
+
+START_DEADLINE: Final = 30
+TIMEOUT: Final = 60
+GRACE: Final = 5
+RETENTION: Final = 200
+BACKSTOP: Final = 120
+REPORTED: Final = '{"content":[{"type":"text","text":"reported"}]}'
+
+
+SELDOM: Final = st.sampled_from([False, False, False, False, True])
+"""Without it, most tasks would be cancelled or deleted before they have seen anything."""
+
+
+class CrashError(Exception):
+    """The operator is killed here."""
+
+
+@dataclass
+class Pod:
+    """A pod as it really is."""
+
+    view: PodSeen
+    exists: bool = True
+    doomed_since: datetime | None = None
+    own_exit: int | None = None
+    """Its tool's exit code, if the tool ended without anybody's doing."""
+    never_ran: bool = False
+    evicted: bool = False
+
+    @property
+    def container(self) -> ContainerSeen | None:
+        return self.view.container
+
+    @property
+    def runs(self) -> bool:
+        return self.exists and self.container is not None and self.container.running_since is not None
+
+    @property
+    def may_run(self) -> bool:
+        over = self.view.phase in ("Succeeded", "Failed") or (self.container and self.container.termination)
+        return self.exists and not over
+
+
+@dataclass
+class Cache:
+    """What the operator has of one kind: an index into all the states that there were."""
+
+    states: list[Any]
+    at: int = 0
+
+    @property
+    def value(self) -> Any:
+        return self.states[self.at]
+
+    def record(self, state: Any) -> None:
+        if state != self.states[-1]:
+            self.states.append(state)
+
+    def advance(self, steps: int) -> None:
+        self.at = min(len(self.states) - 1, self.at + steps)
+
+    def catch_up(self) -> None:
+        self.at = len(self.states) - 1
+
+
+@dataclass
+class Facts:
+    """What the operator learned by asking, in one pass."""
+
+    job_missing: bool = False
+    pods_confirmed: bool = False
+    log: LogSeen | None = None
+    refusal: Refusal | None = None
+
+
+@dataclass
+class History:
+    """What nobody's status tells: what really happened."""
+
+    posts: int = 0
+    job_made_at: datetime | None = None
+    ends: list[Phase] = field(default_factory=list)
+    events: int = 0
+    job_was_deleted: bool = False
+    a_pod_was_doomed: bool = False
+    job_failed: bool = False
+    tool_was_missing: bool = False
+    tool_was_broken: bool = False
+
+
+def is_reported(status: TaskStatus) -> bool:
+    return status.result is not None and status.result.source == "report"
+
+
+class World(RuleBasedStateMachine):
+    """The machine that hypothesis drives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = NOW
+        self.task: McpTask | None = task(created=NOW, retention_seconds=RETENTION)
+        self.job: JobView | None = None
+        self.complete = False
+        self.finished_at: datetime | None = None
+        self.pods: list[Pod] = []
+        self.tool: McpTool | None = tool()
+        self.history = History()
+        self.caches = {"task": Cache([self.task]), "job": Cache([None]), "pods": Cache([()])}
+
+    # --- what the API server does -------------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        self.caches["task"].record(self.task)
+        self.caches["job"].record(self.job)
+        self.caches["pods"].record(tuple(each.view for each in self.pods if each.exists))
+
+    def write_task(self, document: dict[str, Any]) -> None:
+        assert self.task is not None
+        document["metadata"]["resourceVersion"] = str(int(self.task.metadata.resource_version) + 1)
+        self.task = McpTask.model_validate(document)
+        self.changed()
+
+    def write_status(self, decision: Decision) -> None:
+        """The rules that the API server has for a status."""
+        assert self.task is not None
+        before, after = self.task.status, decision.status
+        assert after.phase is not None
+        assert may_follow(before.phase, after.phase)
+        assert not (before.phase and before.phase.is_terminal), "a terminal status is not written again"
+        assert before.job is None or (after.job is not None and after.job.uid == before.job.uid)
+        assert after.report == before.report
+        if after.phase.is_terminal:
+            self.history.ends.append(after.phase)
+            self.check_that_the_end_fits(decision)
+        document: dict[str, Any] = self.task.manifest()
+        document["status"] = after.manifest()
+        self.write_task(document)
+
+    def post_job(self) -> None:
+        if self.job is not None:
+            return
+        self.history.posts += 1
+        self.history.job_made_at = self.now
+        self.job = job(
+            uid=f"job-{self.history.posts}",
+            created_at=self.now,
+            active_deadline_seconds=BACKSTOP,
+            execution=execution(start_deadline_seconds=START_DEADLINE, timeout_seconds=TIMEOUT, grace_seconds=GRACE),
+        )
+        self.changed()
+
+    # --- what the Job controller does ---------------------------------------------------------------------------
+
+    @precondition(lambda self: self.job is not None and not self.job.finished)
+    @rule()
+    def the_job_controller_looks(self) -> None:
+        assert self.job is not None
+        assert self.job.active_deadline_seconds is not None
+        overdue = self.now >= self.job.created_at + timedelta(seconds=self.job.active_deadline_seconds)
+        if any(each.view.phase == "Succeeded" and each.doomed_since is None for each in self.pods):
+            self.finish_job("")
+        elif self.job.failure_reason:
+            if not any(each.may_run for each in self.pods):
+                self.finish_job(self.job.failure_reason)
+        elif overdue:
+            self.job = replace(self.job, failure_reason="DeadlineExceeded", failure_message="was active longer")
+            for each in self.pods:
+                self.doom(each)
+        elif not self.pods:
+            self.pods.append(Pod(pod(None, phase="Pending", node=None, created_at=self.now)))
+        elif not any(each.may_run for each in self.pods):
+            self.job = replace(self.job, failure_reason="BackoffLimitExceeded", failure_message="too often")
+        self.changed()
+
+    def finish_job(self, failure: str) -> None:
+        assert self.job is not None
+        self.history.job_failed |= bool(failure)
+        self.finished_at = self.now
+        self.job = replace(self.job, finished=True, failure_reason=failure)
+
+    @precondition(lambda self: self.job is not None and self.finished_at is not None)
+    @rule()
+    def the_ttl_controller_looks(self) -> None:
+        assert self.job is not None
+        assert self.finished_at is not None
+        ttl = self.job.ttl_seconds_after_finished
+        if ttl is not None and self.now >= self.finished_at + timedelta(seconds=ttl):
+            self.remove_job()
+
+    def remove_job(self) -> None:
+        self.job = None
+        self.finished_at = None
+        for each in self.pods:
+            self.doom(each)
+        self.changed()
+
+    def doom(self, each: Pod) -> None:
+        if each.doomed_since is None and each.exists:
+            self.history.a_pod_was_doomed = True
+            each.doomed_since = self.now
+            each.view = replace(each.view, deleting=True)
+
+    # --- what the kubelet does ----------------------------------------------------------------------------------
+
+    def live_pod(self) -> Pod | None:
+        return next((each for each in self.pods if each.may_run), None)
+
+    @precondition(lambda self: self.live_pod() is not None)
+    @rule(reason=st.sampled_from(["ContainerCreating", "ErrImagePull", "CreateContainerConfigError"]))
+    def a_pod_waits(self, reason: str) -> None:
+        each = self.live_pod()
+        assert each is not None
+        if not each.runs:
+            self.set_pod(each, container=waiting(reason, "somehow"), node="node-1")
+
+    @precondition(lambda self: self.live_pod() is not None)
+    @rule()
+    def a_container_runs(self) -> None:
+        each = self.live_pod()
+        assert each is not None
+        if not each.runs and each.doomed_since is None:
+            self.set_pod(each, container=running(self.now), node="node-1", phase="Running")
+
+    @precondition(lambda self: self.live_pod() is not None)
+    @rule(code=st.sampled_from([0, 0, 1, 137]), message=st.sampled_from(["", "said"]), phase_too=st.booleans())
+    def a_container_ends(self, code: int, message: str, phase_too: bool) -> None:
+        each = self.live_pod()
+        assert each is not None
+        started = each.container.running_since if each.container else None
+        if each.doomed_since is None:
+            each.own_exit = code
+        phase = ("Succeeded" if code == 0 else "Failed") if phase_too else each.view.phase
+        self.set_pod(each, container=ended(code, message, started_at=started or self.now), phase=phase)
+
+    @precondition(lambda self: self.live_pod() is not None)
+    @rule()
+    def a_command_is_not_there(self) -> None:
+        each = self.live_pod()
+        assert each is not None
+        if not each.runs and each.doomed_since is None:
+            each.never_ran = True
+            self.set_pod(each, container=ended(128, "no such file", reason="StartError"), phase="Failed")
+
+    @rule()
+    def the_kubelet_tells_the_phase(self) -> None:
+        for each in self.pods:
+            end = each.container.termination if each.container else None
+            if end is not None and each.view.phase not in ("Succeeded", "Failed"):
+                self.set_pod(each, phase="Succeeded" if end.exit_code == 0 else "Failed")
+
+    @rule()
+    def the_kubelet_removes_what_is_doomed(self) -> None:
+        for each in self.pods:
+            doomed = each.doomed_since
+            if doomed is not None and (self.now >= doomed + timedelta(seconds=GRACE) or not each.runs):
+                each.exists = False
+        self.changed()
+
+    def set_pod(self, each: Pod, **fields: Any) -> None:
+        each.view = replace(each.view, **fields)
+        self.changed()
+
+    # --- what people, the client and the pod do -------------------------------------------------------------------
+
+    @precondition(lambda self: any(each.exists for each in self.pods))
+    @rule(really=SELDOM)
+    def somebody_deletes_the_pod(self, really: bool) -> None:
+        if not really:
+            return
+        self.doom(self.pods[-1])
+        self.changed()
+
+    @precondition(lambda self: any(each.runs and each.doomed_since is None for each in self.pods))
+    @rule(really=SELDOM)
+    def a_drained_tool_ends_politely(self, really: bool) -> None:
+        if really:
+            self.somebody_deletes_the_pod(really=True)
+            self.a_container_ends(code=0, message="half done", phase_too=True)
+
+    @precondition(lambda self: self.live_pod() is not None)
+    @rule(really=SELDOM)
+    def the_node_evicts_the_pod(self, really: bool) -> None:
+        if not really:
+            return
+        each = self.live_pod()
+        assert each is not None
+        each.evicted = True
+        self.set_pod(each, phase="Failed", reason="Evicted", message="low on memory")
+
+    @precondition(lambda self: self.job is not None and self.task is not None and self.task.status.job is not None)
+    @rule(really=SELDOM)
+    def somebody_deletes_the_job(self, really: bool) -> None:
+        """Only a Job that is on record: one made and deleted in the instant before that leaves no trace for anybody."""
+        if not really:
+            return
+        self.history.job_was_deleted = True
+        self.remove_job()
+
+    @precondition(lambda self: self.task is not None and not self.task.spec.cancel_requested)
+    @rule(really=SELDOM)
+    def the_client_cancels(self, really: bool) -> None:
+        if not really:
+            return
+        assert self.task is not None
+        document: dict[str, Any] = self.task.manifest()
+        document["spec"] |= {"cancelRequested": True}
+        self.write_task(document)
+
+    @precondition(lambda self: self.task is not None and self.task.status.report is None)
+    @rule(really=SELDOM)
+    def the_pod_reports_its_result(self, really: bool) -> None:
+        if not really:
+            return
+        assert self.task is not None
+        phase = self.task.status.phase
+        if any(each.runs for each in self.pods) and not (phase and phase.is_terminal):
+            document: dict[str, Any] = self.task.manifest()
+            document["status"] |= {"report": Report(result=REPORTED).manifest()}
+            self.write_task(document)
+
+    @rule(state=st.sampled_from(["ready", "ready", "missing", "broken"]))
+    def somebody_edits_the_tool(self, state: str) -> None:
+        self.tool = {"ready": tool(), "missing": None, "broken": tool(ready="False")}[state]
+        self.history.tool_was_missing |= state == "missing"
+        self.history.tool_was_broken |= state == "broken"
+
+    @rule()
+    def an_ordinary_second_passes(self) -> None:
+        if self.job is not None and not self.job.finished:
+            self.the_job_controller_looks()
+        for each in self.pods:
+            if each.may_run and not each.runs and each.doomed_since is None:
+                self.set_pod(each, container=running(self.now), node="node-1", phase="Running")
+        self.now += timedelta(seconds=1)
+
+    @rule(seconds=st.sampled_from([0.001, 1, 1, 4, 4, 20, 61, 300]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    # --- what the operator does -----------------------------------------------------------------------------------
+
+    @rule(kind=st.sampled_from(["task", "job", "pods"]), steps=st.integers(1, 3))
+    def a_watch_brings_news(self, kind: str, steps: int) -> None:
+        self.caches[kind].advance(steps)
+
+    @rule()
+    def the_operator_starts_anew(self) -> None:
+        for cache in self.caches.values():
+            cache.catch_up()
+
+    @rule(crash_after=st.sampled_from([99, 99, 99, 0, 1, 2, 3]), log_is_there=st.booleans())
+    def the_operator_reconciles(self, crash_after: int, log_is_there: bool) -> None:
+        self.steps_left = crash_after
+        self.log_is_there = log_is_there
+        try:
+            self.reconcile()
+        except CrashError:
+            self.the_operator_starts_anew()
+
+    def step(self) -> None:
+        self.steps_left -= 1
+        if self.steps_left < 0:
+            raise CrashError
+
+    def reconcile(self) -> None:
+        facts = Facts()
+        for _ in range(5):
+            seen: McpTask | None = self.caches["task"].value
+            if seen is None:
+                return
+            decision = self.decide(seen, facts)
+            if decision.status != seen.status:
+                self.step()
+                if self.task is None:
+                    self.caches["task"].catch_up()
+                    return
+                if self.task.metadata.resource_version != seen.metadata.resource_version:
+                    self.caches["task"].catch_up()
+                    facts = Facts(log=facts.log)
+                    continue
+                self.write_status(decision)
+                self.caches["task"].catch_up()
+            for action in decision.after:
+                self.step()
+                self.perform(action)
+            return
+
+    def decide(self, seen: McpTask, facts: Facts) -> Decision:
+        for _ in range(8):
+            view: JobView | None = self.caches["job"].value
+            observation = Observation(
+                now=self.now,
+                task=seen,
+                tool=self.tool,
+                job=view or (Absent.CONFIRMED if facts.job_missing else Absent.UNKNOWN),
+                pods=self.caches["pods"].value,
+                pods_confirmed=facts.pods_confirmed,
+                log=facts.log,
+                refusal=facts.refusal,
+            )
+            decision = decide(observation)
+            if decision.need is None:
+                return decision
+            self.step()
+            self.meet(decision.need, facts)
+        raise AssertionError("the decision goes on asking")
+
+    def meet(self, need: Need, facts: Facts) -> None:
+        match need:
+            case ConfirmJob():
+                self.caches["job"].catch_up()
+                facts.job_missing = True
+            case ConfirmPods():
+                self.caches["pods"].catch_up()
+                facts.pods_confirmed = True
+            case CreateJob():
+                self.post_job()
+                self.caches["job"].catch_up()
+            case ReadLog():
+                there = self.log_is_there and any(each.exists and each.view.name == need.pod for each in self.pods)
+                facts.log = LogSeen(text="printed" if there else "", is_whole=True, unreadable="" if there else "gone")
+            case unknown:
+                assert_never(unknown)
+
+    def perform(self, action: Action) -> None:
+        match action:
+            case StopJob() | RetireJob():
+                if self.job is None or self.job.uid != action.uid:
+                    return
+                if isinstance(action, StopJob) or action.stop:
+                    self.job = replace(self.job, active_deadline_seconds=1)
+                if isinstance(action, RetireJob):
+                    self.job = replace(self.job, ttl_seconds_after_finished=action.ttl_seconds)
+                self.changed()
+                self.caches["job"].catch_up()
+            case DeleteTask():
+                assert self.task is not None
+                assert self.task.status.phase is not None
+                assert self.task.status.phase.is_terminal
+                assert self.task.status.finished_at is not None
+                assert self.now >= self.task.status.finished_at + timedelta(seconds=RETENTION)
+                stopped = self.job is None or self.job.finished or self.job.active_deadline_seconds == 1
+                assert stopped or self.nothing_may_run(), "a pod would run on for nobody"
+                self.task = None
+                self.remove_job()
+                self.caches["task"].catch_up()
+            case RecordEvent():
+                self.history.events += 1
+            case unknown:
+                assert_never(unknown)
+
+    # --- what must be true ----------------------------------------------------------------------------------------
+
+    def check_that_the_end_fits(self, decision: Decision) -> None:
+        status, history = decision.status, self.history
+        assert self.task is not None
+        assert status.reason is not None
+        exits = {each.own_exit for each in self.pods}
+        fits = {
+            Reason.SUCCEEDED: self.has_report() if is_reported(status) else 0 in exits,
+            Reason.EXIT_CODE: 1 in exits,
+            Reason.SIGNALLED: 137 in exits,
+            Reason.CONTAINER_CANNOT_RUN: any(each.never_ran for each in self.pods),
+            Reason.CANCELLED: self.task.spec.cancel_requested and (self.nothing_may_run() or self.is_overdue()),
+            Reason.RUN_LIMIT: self.ran_too_long(status),
+            Reason.JOB_DELETED: history.job_was_deleted,
+            Reason.POD_DELETED: history.a_pod_was_doomed,
+            Reason.POD_FAILED: any(each.evicted for each in self.pods),
+            Reason.JOB_FAILED: self.job is not None and bool(self.job.failure_reason),
+            Reason.START_DEADLINE: self.is_late() and not any(each.runs for each in self.pods),
+            Reason.RESULT_LOST: 0 in exits,
+            Reason.TOOL_NOT_FOUND: history.tool_was_missing and history.posts == 0,
+            Reason.TOOL_INVALID: history.tool_was_broken and history.posts == 0,
+        }
+        event(f"ends as {status.reason}")
+        assert is_reported(status) == self.has_report(), "a result that was accepted first wins"
+        assert fits[status.reason], f"{status.reason}: {status.message}"
+
+    def has_report(self) -> bool:
+        return self.task is not None and self.task.status.report is not None
+
+    def nothing_may_run(self) -> bool:
+        return not any(each.may_run for each in self.pods)
+
+    def is_overdue(self) -> bool:
+        stopping = None if self.task is None else self.task.status.stopping
+        return stopping is not None and self.now >= stopping.at + timedelta(seconds=GRACE + 60)
+
+    def is_late(self) -> bool:
+        made = self.history.job_made_at
+        return made is not None and self.now >= made + timedelta(seconds=START_DEADLINE)
+
+    def ran_too_long(self, status: TaskStatus) -> bool:
+        return status.started_at is not None and self.now >= status.started_at + timedelta(seconds=TIMEOUT)
+
+    @invariant()
+    def there_is_never_a_second_job(self) -> None:
+        assert self.history.posts <= 1
+
+    @invariant()
+    def a_task_ends_at_most_once(self) -> None:
+        assert len(self.history.ends) <= 1
+        assert self.history.events <= 1
+
+    def teardown(self) -> None:
+        """From wherever the world is, everybody does their work, and the task ends and is removed with all it had."""
+        for _ in range(60):
+            if self.task is None:
+                break
+            self.settle()
+            self.now += timedelta(seconds=20)
+        assert self.task is None
+        assert len(self.history.ends) == 1
+        assert not any(each.may_run and each.doomed_since is None for each in self.pods)
+
+    def settle(self) -> None:
+        for _ in range(4):
+            if self.job is not None and not self.job.finished:
+                self.the_job_controller_looks()
+            self.the_kubelet_tells_the_phase()
+            self.the_kubelet_removes_what_is_doomed()
+            for cache in self.caches.values():
+                cache.catch_up()
+            self.the_operator_reconciles(crash_after=99, log_is_there=True)
+
+
+World.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+TestATaskInAHostileWorld = World.TestCase
