@@ -8,9 +8,17 @@ needed, keep what they do not know, and hand over to `mcp-types` on request (`To
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    TypeAdapter,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 if TYPE_CHECKING:
@@ -22,9 +30,19 @@ class WireModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, alias_generator=to_camel, extra="allow")
 
+    _source: Mapping[str, Any] | None = PrivateAttr(default=None)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_source(cls, data: Any, build: ModelWrapValidatorHandler[Self]) -> Self:
+        value = build(data)
+        if isinstance(data, Mapping):
+            value._source = data
+        return value
+
     def document(self) -> dict[str, Any]:
-        """The value as it was on the wire: nothing is added that the server did not send."""
-        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        """The value as it was on the wire, to the letter."""
+        return self.model_dump(mode="json", by_alias=True) if self._source is None else dict(self._source)
 
 
 class Status(StrEnum):

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-WIDTH: Final = 100
+WIDTH: Final = 120
 
 
 def pretty(value: Any, *, indent: int = 0, before: int = 0) -> str:
@@ -14,12 +14,12 @@ def pretty(value: Any, *, indent: int = 0, before: int = 0) -> str:
         indent: how far its lines are indented, after the first.
         before: how many characters stand before it on its first line.
 
-    >>> print(pretty({"rows": 3, "names": ["a" * 50, "b" * 50]}))
+    >>> print(pretty({"rows": 3, "names": ["a" * 60, "b" * 60]}))
     {
       "rows": 3,
       "names": [
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
       ]
     }
     """

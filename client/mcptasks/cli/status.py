@@ -146,7 +146,7 @@ def line_of(task: Task) -> str:
         message = task.error.message
     if isinstance(task, InputRequiredTask):
         message = message or f"asks {', '.join(task.input_requests)}"
-    line = f"{task.task_id} {task.status}" + (f": {message}" if message else "")
+    line = f"{task.task_id} {task.status}" + (f": {message}" if message not in {"", task.status} else "")
     return printable(line.replace("\n", " "))
 
 

@@ -1,6 +1,10 @@
 """The batch job: a table is made, and summarised."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ import pytest
 from mcptasks_crds.schemas import Schema
 from mcptasks_crds.tool import McpTool
 
+PROGRAM = Path(__file__).parents[3] / "examples" / "programs" / "summarize_table.py"
 DEFAULTS = {"ARG_GROUP_BY": "country", "ARG_SUM": "unit_price", "ARG_TOP": "3"}
 
 
@@ -139,3 +144,14 @@ def test_a_summary_fits_into_the_result_whatever_the_table_holds(run: Any, tmp_p
     assert ended.code == 0
     assert len(ended.result.encode()) <= 4096
     assert json.loads(ended.result)["rows"] == 30
+
+
+def test_a_job_that_is_told_to_end_does_so_at_once(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.csv"
+    os.mkfifo(endless)
+    process = subprocess.Popen(
+        [sys.executable, PROGRAM, endless], env={**os.environ, **DEFAULTS, "MCPTASK_RESULT": str(tmp_path / "result")}
+    )
+    with endless.open("wb"):  # is open once the program reads
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 128 + signal.SIGTERM
