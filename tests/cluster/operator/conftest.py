@@ -1,0 +1,37 @@
+"""The operator before a real cluster: real pods, run by a real kubelet."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcptasks_crds.kube import Kube
+from mcptasks_devcluster.productimage.base import base_image
+from mcptasks_devcluster.productimage.engines import find_engine
+from mcptasks_operator.testing.kubelet import FakeKubelet
+from mcptasks_operator.testing.proxy import FaultProxy
+from mcptasks_operator.testing.world import World
+
+
+@pytest.fixture(scope="session")
+def python_image(cluster: Any) -> str:
+    """A plain Python, on the node."""
+    image = base_image(find_engine(), None)
+    cluster.load_docker_image(image)
+    return image
+
+
+@pytest.fixture
+async def operated(kube: Kube, namespace: str, tmp_path: Path) -> AsyncIterator[World]:
+    """A namespace where an operator is at work, behind a proxy that counts its requests."""
+    async with FaultProxy.running(kube.configuration) as proxy:
+        world = World(
+            kube=kube,
+            namespace=namespace,
+            kubelet=FakeKubelet(kube=kube, namespace=namespace),
+            proxy=proxy,
+            kubeconfig=proxy.write_kubeconfig(tmp_path / "kubeconfig"),
+        )
+        async with world.operator():
+            yield world
