@@ -1,0 +1,113 @@
+"""Installing, trying, changing and uninstalling the chart on a real cluster, under the restricted standard.
+
+The tests of this file are one release's life, in this order.
+"""
+
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
+
+NAMESPACE = "install-test"
+OTHER_NAMESPACE = "install-test-other"
+
+
+def test_a_restricted_namespace_admits_every_pod_and_all_become_ready(tools: Any, release: str) -> None:
+    pods = tools.objects("pods")
+
+    assert len(pods) == 3
+    assert all(status["ready"] for pod in pods for status in pod["status"]["containerStatuses"])
+
+
+def test_helm_test_runs_a_real_task_and_cleans_up(tools: Any, release: str) -> None:
+    done = tools.helm("test", release, "--namespace", NAMESPACE, "--timeout", "240s")
+
+    assert done.code == 0, done.output
+    assert "Succeeded" in done.output
+    (task,) = (item for item in tools.objects("mcptasks") if item["spec"]["tool"]["name"] == f"{release}-mcptasks-test")
+    assert task["status"]["phase"] == "Completed"
+    assert [item["metadata"]["name"] for item in tools.objects("jobs")] == [task["metadata"]["name"]]
+    assert tools.objects("mcptools") == []
+
+
+def test_the_services_accounts_lack_no_right_that_they_need(tools: Any, release: str) -> None:
+    for component in ("operator", "server"):
+        logs = tools.kubectl(
+            "logs", "--namespace", NAMESPACE, f"deployment/{release}-mcptasks-{component}", "--all-pods"
+        )
+        assert logs.code == 0
+        assert "forbidden" not in logs.output.lower(), logs.output
+
+
+def test_no_service_may_act_outside_its_namespace(tools: Any, release: str) -> None:
+    for component in ("operator", "server"):
+        account = f"system:serviceaccount:{NAMESPACE}:{release}-mcptasks-{component}"
+        for verb, resource in (("list", "mcptasks.mcptasks.dev"), ("create", "jobs.batch"), ("get", "secrets")):
+            said = tools.kubectl("auth", "can-i", verb, resource, "--as", account, "--namespace", OTHER_NAMESPACE)
+            assert said.output.strip().endswith("no"), (component, verb, resource)
+
+
+def test_another_release_is_told_how_to_share_the_custom_resources_or_to_take_them_over(
+    tools: Any, release: str
+) -> None:
+    refused = tools.install("second", namespace=OTHER_NAMESPACE)
+
+    assert refused.code != 0
+    assert f"belongs to the release {release} in namespace {NAMESPACE}" in refused.output
+    assert "--set crds.install=false" in refused.output
+    assert tools.objects("deployments", OTHER_NAMESPACE) == []
+
+
+def test_any_user_id_will_do(tools: Any, release: str) -> None:
+    """As on a platform that assigns them; and an upgrade of a release that runs."""
+    upgraded = tools.install(release, "podSecurityContext.runAsUser=1000650000", "server.replicas=1")
+    assert upgraded.code == 0, upgraded.output
+
+    done = tools.helm("test", release, "--namespace", NAMESPACE, "--timeout", "240s")
+
+    assert done.code == 0, done.output
+    users: dict[str, list[int | None]] = {}
+    for pod in tools.objects("pods"):
+        owner = pod["metadata"]["ownerReferences"][0]["kind"]
+        users.setdefault(owner, []).append(pod["spec"]["securityContext"].get("runAsUser"))
+    assert users["ReplicaSet"] == [1000650000, 1000650000]
+    assert 1000650000 in users["Job"]  # beside the one of the test before, if that is still kept
+
+
+def test_a_single_server_is_in_no_drains_way(tools: Any, release: str) -> None:
+    (budget,) = tools.objects("poddisruptionbudgets")
+
+    assert budget["status"]["expectedPods"] == 1
+    assert budget["status"]["disruptionsAllowed"] == 1
+
+
+def test_uninstalling_leaves_the_custom_resources_and_what_is_of_their_kinds(tools: Any, release: str) -> None:
+    tasks = {item["metadata"]["name"] for item in tools.objects("mcptasks")}
+    assert tasks
+
+    done = tools.helm("uninstall", release, "--namespace", NAMESPACE, "--wait", "--timeout", "120s")
+
+    assert done.code == 0, done.output
+    assert {item["metadata"]["name"] for item in tools.objects("mcptasks")} == tasks
+    left = tools.objects("deployments,services,roles,rolebindings,poddisruptionbudgets,secrets,configmaps,mcptools")
+    assert {item["metadata"]["name"] for item in left} <= {"kube-root-ca.crt"}
+    assert {item["metadata"]["name"] for item in tools.objects("serviceaccounts")} == {"default"}
+    assert {item["metadata"]["ownerReferences"][0]["kind"] for item in tools.objects("pods")} <= {"Job"}
+
+
+def test_a_release_that_follows_takes_the_custom_resources_over_by_the_commands_it_is_told(
+    tools: Any, release: str
+) -> None:
+    before = {item["metadata"]["uid"] for item in tools.objects("mcptasks")}
+    refused = tools.install("next", namespace=OTHER_NAMESPACE)
+    assert refused.code != 0
+
+    tools.run_commands_of(refused.output)
+    try:
+        installed = tools.install("next", namespace=OTHER_NAMESPACE)
+
+        assert installed.code == 0, installed.output
+        assert {item["metadata"]["uid"] for item in tools.objects("mcptasks")} == before
+    finally:
+        tools.helm("uninstall", "next", "--namespace", OTHER_NAMESPACE, "--ignore-not-found", "--wait")
