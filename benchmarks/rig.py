@@ -22,6 +22,7 @@ import aiohttp
 
 from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Json, Kube
+from mcptasks_devcluster.crds import install_crds
 from mcptasks_devcluster.eventually import eventually
 
 VERSION: Final = "2026-07-28"
@@ -102,6 +103,7 @@ async def rig(
             await Kube.connect(kubeconfig=kubeconfig) as kube,
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session,
         ):
+            await install_crds(kube)
             namespace, bare_namespace = [await _new_namespace(kube) for _ in range(2)]
             environment = {
                 **os.environ,

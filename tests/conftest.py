@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, TOOLS, Kind, Kube, NotFoundError
-from mcptasks_crds.manifest import custom_resource_definitions
-from mcptasks_devcluster.eventually import eventually
+from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, Kind, Kube
+from mcptasks_devcluster.crds import install_crds
 
 # A busy machine is no finding: property tests are bounded by pytest's own timeout, not by the clock of one example.
 settings.register_profile("mcptasks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -27,7 +25,6 @@ settings.load_profile("mcptasks")
 ROOT: Final = Path(__file__).parents[1]
 OURS: Final = f"{names.MANAGED_BY_LABEL}={names.MANAGED_BY}"
 NAMESPACES: Final = "/api/v1/namespaces"
-CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 _WITH_CRDS: Final = pytest.StashKey[set[Path]]()
 
@@ -77,7 +74,7 @@ async def kube(kubeconfig: Path, pytestconfig: pytest.Config) -> AsyncIterator[K
     installed = pytestconfig.stash.setdefault(_WITH_CRDS, set())
     async with await Kube.connect(kubeconfig=kubeconfig) as kube:
         if kubeconfig not in installed:
-            await _install_crds(kube)
+            await install_crds(kube)
             installed.add(kubeconfig)
         yield kube
 
@@ -85,8 +82,8 @@ async def kube(kubeconfig: Path, pytestconfig: pytest.Config) -> AsyncIterator[K
 @pytest.fixture
 async def namespace(kube: Kube, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """A namespace of the test's own; afterwards nothing of ours may be left without an owner, or held by us."""
-    created = await _create(kube, NAMESPACES, {"metadata": {"generateName": "t-"}})
-    name = created["metadata"]["name"]
+    created = await kube.request("POST", NAMESPACES, body={"metadata": {"generateName": "t-"}})
+    name = json.loads(created)["metadata"]["name"]
     yield name
     leaks = [leak for kind in (TASKS, JOBS, PODS, SECRETS) for leak in await _leaks(kube, kind, name)]
     await kube.request("DELETE", f"{NAMESPACES}/{name}")
@@ -105,27 +102,3 @@ async def _leaks(kube: Kube, kind: Kind, namespace: str) -> list[str]:
         if kind is not TASKS and not metadata.get("ownerReferences"):
             found.append(f"{kind.plural}/{metadata['name']} has no owner")
     return found
-
-
-async def _install_crds(kube: Kube) -> None:
-    for definition in custom_resource_definitions():
-        path = f"{CRDS}/{definition['metadata']['name']}"
-        try:
-            await kube.request("PATCH", path, body=definition, content_type="application/merge-patch+json")
-        except NotFoundError:
-            await _create(kube, CRDS, definition)
-    for kind in (TASKS, TOOLS):
-        await eventually(partial(_is_served, kube, kind), what=f"{kind.plural} are served")
-
-
-async def _is_served(kube: Kube, kind: Kind) -> bool:
-    try:
-        await kube.list(kind, "default", limit="1")
-    except NotFoundError:
-        return False
-    return True
-
-
-async def _create(kube: Kube, path: str, manifest: dict[str, Any]) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(await kube.request("POST", path, body=manifest))
-    return document
