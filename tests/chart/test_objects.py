@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from mcptasks_operator.settings import Settings as OperatorSettings
+from mcptasks_server.settings import settings_from
+
 pytestmark = pytest.mark.apiserver  # helm is built where it is not there
 
 DEFAULT_OBJECTS = {
@@ -128,6 +131,22 @@ def test_the_server_answers_to_the_services_names_and_to_those_that_were_named(r
         "demo-mcptasks-server.here.svc.example.internal",
         "tasks.example.com",
     ]
+
+
+def test_operator_and_server_understand_what_they_are_told(
+    render: Callable[..., Any], everything: Mapping[str, Any]
+) -> None:
+    release = render(everything)
+    told = environment(release.of("Deployment", "-operator"))
+    operator = OperatorSettings.from_environment(told)
+    server = settings_from(environment(release.of("Deployment", "-server")))
+
+    assert (operator.namespace, operator.log_level, operator.port) == ("agents", "debug", 8081)
+    assert operator.assign_uid is False
+    assert (server.namespace, server.log_level) == ("agents", "debug")
+    assert (server.port, server.metrics_port, server.max_body_bytes) == (8080, 9090, 4_194_304)
+    assert {"everything-server.here.svc", "tasks.example.com:8443"} <= server.allowed_hosts
+    assert server.allowed_origins == {"https://chat.example.com"}
 
 
 def test_numbers_reach_the_server_as_they_were_written(render: Callable[..., Any]) -> None:

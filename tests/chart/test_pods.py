@@ -52,6 +52,13 @@ def test_only_pods_that_talk_to_the_api_server_have_a_token(pods: Mapping[str, A
     assert {name.partition("/")[0] for name in with_token} == {"Deployment"}
 
 
+def test_no_mesh_puts_a_sidecar_beside_the_test(render: Callable[..., Any]) -> None:
+    metadata = render().of("Pod", "-test")["metadata"]
+
+    assert metadata["labels"]["sidecar.istio.io/inject"] == "false"
+    assert metadata["annotations"]["linkerd.io/inject"] == "disabled"
+
+
 def test_no_user_id_is_pinned_by_default(render: Callable[..., Any]) -> None:
     for pod in render().pods().values():
         contexts = [pod["spec"]["securityContext"], *(item["securityContext"] for item in containers(pod["spec"]))]
