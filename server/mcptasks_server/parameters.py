@@ -16,7 +16,7 @@ PREFIX: Final = "Mcp-Param-"
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _DECIMAL: Final = re.compile(r"(-?[0-9]{1,400})(?:\.0+)?")
-_TYPES: Final = frozenset({"string", "integer", "boolean"})
+_TYPES: Final = ("string", "integer", "boolean")
 
 
 @dataclass(frozen=True, kw_only=True)

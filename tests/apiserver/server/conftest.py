@@ -1,18 +1,19 @@
 """Replicas of the server's backend on a real API server, and the operator's hand."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcptasks_crds.kube import TASKS, Kube
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_operator.testing.proxy import FaultProxy
 from mcptasks_server.cluster.backend import Backend
 from mcptasks_server.metrics import Metrics
 from mcptasks_server.testing.contract import Hand
-
-StartReplica = Callable[..., Awaitable[Backend]]
+from mcptasks_server.testing.replicas import StartReplica
 
 
 @pytest.fixture
@@ -20,8 +21,8 @@ async def start_replica(kube: Kube, namespace: str) -> AsyncIterator[StartReplic
     """Starts a replica of the server's backend, ready to serve; with a connection of its own where one is given."""
     async with AsyncExitStack() as stack:
 
-        async def start(connection: Kube = kube) -> Backend:
-            backend = Backend(connection, namespace=namespace, metrics=Metrics())
+        async def start(connection: Kube | None = None) -> Backend:
+            backend = Backend(connection or kube, namespace=namespace, metrics=Metrics())
             await stack.enter_async_context(backend.running())
 
             async def is_ready() -> bool:
@@ -31,6 +32,20 @@ async def start_replica(kube: Kube, namespace: str) -> AsyncIterator[StartReplic
             return backend
 
         yield start
+
+
+@pytest.fixture
+async def proxy(kube: Kube) -> AsyncIterator[FaultProxy]:
+    """A proxy before the API server, on which things can go wrong."""
+    async with FaultProxy.running(kube.configuration) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def proxied(proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[Kube]:
+    """A connection through the proxy."""
+    async with await Kube.connect(kubeconfig=proxy.write_kubeconfig(tmp_path / "kubeconfig")) as kube:
+        yield kube
 
 
 @pytest.fixture

@@ -1,0 +1,14 @@
+"""What tests call to have a replica of the server's backend."""
+
+from typing import Protocol
+
+from mcptasks_crds.kube import Kube
+from mcptasks_server.cluster.backend import Backend
+
+
+class StartReplica(Protocol):
+    """Starts replicas, and stops them when the test ends."""
+
+    async def __call__(self, connection: Kube | None = None) -> Backend:
+        """A replica that is ready to serve, with a connection of its own where one is given."""
+        ...

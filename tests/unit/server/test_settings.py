@@ -1,0 +1,62 @@
+"""The process's environment."""
+
+from pathlib import Path
+
+import pytest
+
+from mcptasks_server.settings import Settings, SettingsError, settings_from
+
+NOWHERE = Path("/nonexistent/namespace")
+
+
+def read(**environment: str) -> Settings:
+    return settings_from({f"MCPTASKS_{name}": value for name, value in environment.items()}, namespace_file=NOWHERE)
+
+
+def test_everything_has_a_default() -> None:
+    settings = read()
+
+    assert (settings.namespace, settings.host, settings.port, settings.metrics_port) == (
+        *("default", "0.0.0.0"),
+        *(8080, 9090),
+    )
+    assert (settings.allowed_hosts, settings.allowed_origins, settings.max_body_bytes) == (
+        *(frozenset(), frozenset()),
+        1_048_576,
+    )
+    assert (settings.kubeconfig, settings.context, settings.log_level) == (None, None, "info")
+
+
+def test_a_pods_own_namespace_is_the_default(tmp_path: Path) -> None:
+    file = tmp_path / "namespace"
+    file.write_text("team-a\n")
+
+    assert settings_from({}, namespace_file=file).namespace == "team-a"
+    assert settings_from({"MCPTASKS_NAMESPACE": "team-b"}, namespace_file=file).namespace == "team-b"
+
+
+def test_lists_are_read_without_blanks_and_empty_parts() -> None:
+    settings = read(ALLOWED_HOSTS=" MCP.example.com. , ,other:8443,", ALLOWED_ORIGINS="https://app.example/")
+
+    assert settings.allowed_hosts == {"mcp.example.com", "other:8443"}
+    assert settings.allowed_origins == {"https://app.example"}
+
+
+def test_what_is_empty_counts_as_not_set() -> None:
+    assert read(PORT="", NAMESPACE=" ", KUBECONFIG="") == read()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "x"),
+        ("PORT", "65536"),
+        ("PORT", "-1"),
+        ("MAX_BODY_BYTES", "10"),
+        ("LOG_LEVEL", "loud"),
+        ("PORT", "\u0663"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_its_variables_name(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"MCPTASKS_{name}"):
+        read(**{name: value})
