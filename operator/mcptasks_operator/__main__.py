@@ -23,7 +23,8 @@ def main() -> None:
     try:
         settings = Settings.from_environment(os.environ)
     except SettingsError as error:
-        sys.exit(f"mcptasks-operator: {error}")
+        sys.stderr.write(f"mcptasks-operator: {error}\n")
+        sys.exit(2)
     configure_logging(settings.log_level)
     try:
         asyncio.run(_run(settings))

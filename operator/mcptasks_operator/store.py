@@ -11,12 +11,16 @@ from typing import Any, Final
 
 from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind
+from mcptasks_crds.phases import Phase
 
 Json = dict[str, Any]
 
 KINDS: Final = (TASKS, TOOLS, JOBS, PODS)
 """What is watched."""
 REMEMBERED_REMOVALS: Final = 10_000
+_OVER: Final = frozenset(str(phase) for phase in Phase if phase.is_terminal)
+_GIVEN: Final = frozenset({"result", "report", "logTail"})
+_ASKED: Final = frozenset({"arguments", "answers"})
 
 
 def is_newer(version: str, than: str) -> bool:
@@ -52,7 +56,7 @@ class Store:
         removed = self._removed.get((kind, name))
         if removed is not None and not is_newer(version, removed):
             return False
-        self._objects[kind][name] = _without_managed_fields(document)
+        self._objects[kind][name] = _kept(kind, document)
         if kind is PODS:
             self._pods[task_of(document)].add(name)
         return True
@@ -99,7 +103,12 @@ def task_of(document: Json) -> str:
     return str(document["metadata"].get("labels", {}).get(names.TASK_LABEL, ""))
 
 
-def _without_managed_fields(document: Json) -> Json:
-    """A copy without the part of the metadata that is often larger than all the rest and that nobody here reads."""
+def _kept(kind: Kind, document: Json) -> Json:
+    """A copy without what may be large and nobody reads: managed fields, and what a task that is over was about."""
     metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
-    return {**document, "metadata": metadata}
+    kept = {**document, "metadata": metadata}
+    status = document.get("status", {})
+    if kind == TASKS and status.get("phase") in _OVER:
+        kept["status"] = {key: value for key, value in status.items() if key not in _GIVEN}
+        kept["spec"] = {key: value for key, value in document["spec"].items() if key not in _ASKED}
+    return kept

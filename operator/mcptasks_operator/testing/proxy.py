@@ -6,7 +6,7 @@ process is to be killed.
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +62,8 @@ class FaultProxy:
         self._target = target
         self.url = ""
         self.requests: list[Request] = []
+        self.muted: str | None = None
+        """A regular expression: the watches whose path it is found in go on, and bring nothing."""
         self._connections: set[asyncio.Transport] = set()
         self._is_cut = False
         self.faults: list[Fault] = []
@@ -146,7 +148,10 @@ class FaultProxy:
         ) as answer:
             if fault is not None:
                 await self._spoil(fault, incoming)
-            return await _pass_on(incoming, answer)
+            return await _pass_on(incoming, answer, is_heard=lambda: not self._is_mute(request))
+
+    def _is_mute(self, request: Request) -> bool:
+        return request.is_watch and self.muted is not None and re.search(self.muted, request.path) is not None
 
     @staticmethod
     async def _spoil(fault: Fault, incoming: web.Request) -> None:
@@ -158,13 +163,16 @@ class FaultProxy:
             incoming.transport.abort()
 
 
-async def _pass_on(incoming: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+async def _pass_on(
+    incoming: web.Request, answer: aiohttp.ClientResponse, *, is_heard: Callable[[], bool]
+) -> web.StreamResponse:
     headers: dict[str, Any] = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
     response = web.StreamResponse(status=answer.status, headers=headers)
     try:
         await response.prepare(incoming)
         async for chunk in answer.content.iter_any():
-            await response.write(chunk)
+            if is_heard():
+                await response.write(chunk)
         await response.write_eof()
     except ConnectionError:  # whoever asked is gone, as after a lost answer or a kill
         pass

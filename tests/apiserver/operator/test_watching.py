@@ -8,10 +8,13 @@ import aiohttp
 import pytest
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import JOBS, PODS, TASKS, Kind
+from mcptasks_crds.kube import JOBS, PODS, TASKS, Kind, Kube
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_operator.errors import InstallationError
 from mcptasks_operator.service import Operator
+from mcptasks_operator.settings import Settings
+from mcptasks_operator.testing.proxy import Fault
 from mcptasks_operator.testing.world import World
 
 pytestmark = pytest.mark.apiserver
@@ -79,6 +82,39 @@ async def test_a_task_made_while_the_connection_was_broken_runs_once_it_is_back(
 
 async def _answers(operator: Operator, path: str, status: HTTPStatus) -> bool:
     return (await ask(operator, path))[0] == status
+
+
+async def test_a_watch_that_died_without_a_word_is_made_up_for_by_listing_and_then_fails_the_probe(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcptasks_operator.drift.DEAD_AFTER_SECONDS", 6.0)
+    async with world.operator(resync_seconds=1.0) as operator:
+        await world.tool()
+        world.proxy.muted = "/(mcptasks|jobs|pods)$"
+        task = await world.call()
+        await world.job(task)
+        first, _ = await ask(operator, "/livez")
+        await world.kubelet.finish(task, message="done")
+        status = await world.status(task)
+        await eventually(partial(_answers, operator, "/livez", HTTPStatus.SERVICE_UNAVAILABLE), what="not alive")
+
+    assert first == HTTPStatus.OK
+    assert status["phase"] == "Completed"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(HTTPStatus.NOT_FOUND, "crds.install"), (HTTPStatus.FORBIDDEN, "may not list")]
+)
+async def test_a_cluster_that_lacks_what_is_needed_is_said_and_left(
+    world: World, status: HTTPStatus, words: str
+) -> None:
+    world.proxy.add(Fault(method="GET", path="/mcptasks$", status=status))
+
+    async with await Kube.connect(kubeconfig=world.kubeconfig) as kube:
+        settings = Settings(namespace=world.namespace, host="127.0.0.1", port=0)
+        operator = Operator(settings=settings, kube=kube, cluster=kube)
+        with pytest.raises(InstallationError, match=words):
+            await asyncio.wait_for(operator.run(asyncio.Event()), timeout=20)
 
 
 async def test_metrics_tell_of_tasks_ends_and_requests(world: World) -> None:

@@ -1,5 +1,8 @@
 """The environment, read once; what is wrong is named."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,3 +69,16 @@ def test_every_variable_is_read() -> None:
 def test_a_wrong_value_is_refused_with_the_variables_name_and_the_value(variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"{variable}: .*{value}"):
         Settings.from_environment({variable: value}, namespace_file=NOWHERE)
+
+
+def test_a_process_with_a_wrong_setting_says_so_and_exits_with_2() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "mcptasks_operator"],
+        env=os.environ | {"MCPTASKS_OPERATOR_PORT": "http"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 2
+    assert ran.stderr == "mcptasks-operator: MCPTASKS_OPERATOR_PORT: 'http' is not a whole number\n"

@@ -89,6 +89,21 @@ def test_managed_fields_are_not_kept_and_not_taken_from_the_giver() -> None:
     assert given_document["metadata"]["managedFields"]
 
 
+def test_of_a_task_that_is_over_only_what_is_needed_to_remove_it_is_kept() -> None:
+    store = Store()
+    result = {"inline": "x" * 100_000}
+    over = thing() | {
+        "spec": {"tool": {"name": "echo"}, "arguments": "{}", "retentionSeconds": 5},
+        "status": {"phase": "Completed", "result": result, "logTail": "y", "expiresAt": "z"},
+    }
+    store.put(TASKS, over)
+
+    kept = store.get(TASKS, "a") or {}
+    assert kept["spec"] == {"tool": {"name": "echo"}, "retentionSeconds": 5}
+    assert kept["status"] == {"phase": "Completed", "expiresAt": "z"}
+    assert over["status"]["result"] == result
+
+
 @given(st.permutations(range(1, 8)), st.integers(1, 7))
 def test_whatever_the_order_of_the_words_the_newest_one_stands(order: list[int], ends_at: int) -> None:
     store = Store()
