@@ -6,14 +6,11 @@ server, operator, benchmark and the bare client all reach the API server by the 
 
 import asyncio
 import json
-import os
-import socket
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +21,7 @@ from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Json, Kube
 from mcptasks_devcluster.crds import install_crds
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.services import services
 
 VERSION: Final = "2026-07-28"
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
@@ -97,54 +95,28 @@ async def rig(
     *, kubeconfig: Path, operator: bool, tools: Sequence[Json], operator_identity: Identity | None = None
 ) -> AsyncIterator[Rig]:
     """A fresh namespace with the server, the tools and, if asked for, the operator. All is removed afterwards."""
-    port = _free_port()
-    with tempfile.TemporaryDirectory() as directory:
-        async with (
-            await Kube.connect(kubeconfig=kubeconfig) as kube,
-            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session,
-        ):
-            await install_crds(kube)
-            namespace, bare_namespace = [await _new_namespace(kube) for _ in range(2)]
-            environment = {
-                **os.environ,
-                "MCPTASKS_NAMESPACE": namespace,
-                "MCPTASKS_KUBECONFIG": str(kubeconfig),
-                "MCPTASKS_LOG_LEVEL": "warning",
-                "MCPTASKS_HOST": "127.0.0.1",
-                "MCPTASKS_PORT": str(port),
-                "MCPTASKS_METRICS_PORT": str(_free_port()),
-                "MCPTASKS_OPERATOR_PORT": str(_free_port()),
-            }
-            processes = [await asyncio.create_subprocess_exec(sys.executable, "-m", "mcptasks_server", env=environment)]
-            try:
-                if operator:
-                    if operator_identity is not None:
-                        own = await operator_identity(kube, kubeconfig, namespace, Path(directory))
-                        environment["MCPTASKS_KUBECONFIG"] = str(own)
-                    processes.append(
-                        await asyncio.create_subprocess_exec(sys.executable, "-m", "mcptasks_operator", env=environment)
-                    )
-                for tool in tools:
-                    manifest = await kube.create(TOOLS, namespace, tool)
-                    if not operator:
-                        await _declare_ready(kube, namespace, manifest)
-                client = McpClient(session, f"http://127.0.0.1:{port}/mcp")
-                await eventually(
-                    lambda: _are_listed(session, client, tools), what="the tools are listed", timeout_seconds=60
-                )
-                yield Rig(
-                    kube=kube, kubeconfig=kubeconfig, namespace=namespace, bare_namespace=bare_namespace, client=client
-                )
-            finally:
-                for process in processes:
-                    process.terminate()
-                for process in processes:
-                    await process.wait()
-                for name in (namespace, bare_namespace):
-                    await kube.request("DELETE", f"/api/v1/namespaces/{name}")
+    async with AsyncExitStack() as stack:
+        kube = await stack.enter_async_context(await Kube.connect(kubeconfig=kubeconfig))
+        session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)))
+        await install_crds(kube)
+        namespace, bare_namespace = [await _new_namespace(kube, stack) for _ in range(2)]
+        running = await stack.enter_async_context(services(kubeconfig=kubeconfig, namespace=namespace))
+        await running.start("server")
+        if operator and operator_identity is not None:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            await running.start("operator", kubeconfig=await operator_identity(kube, kubeconfig, namespace, directory))
+        elif operator:
+            await running.start("operator")
+        for tool in tools:
+            manifest = await kube.create(TOOLS, namespace, tool)
+            if not operator:
+                await _declare_ready(kube, namespace, manifest)
+        client = McpClient(session, running.url)
+        await eventually(lambda: _are_listed(client, tools), what="the tools are listed", timeout_seconds=60)
+        yield Rig(kube=kube, kubeconfig=kubeconfig, namespace=namespace, bare_namespace=bare_namespace, client=client)
 
 
-async def _are_listed(session: aiohttp.ClientSession, client: McpClient, tools: Sequence[Json]) -> bool:
+async def _are_listed(client: McpClient, tools: Sequence[Json]) -> bool:
     try:
         listed = await client.request("tools/list", "")
     except (aiohttp.ClientError, RuntimeError):
@@ -164,15 +136,11 @@ async def _declare_ready(kube: Kube, namespace: str, tool: Json) -> None:
     await kube.patch(TOOLS, namespace, tool["metadata"]["name"], {"status": status}, subresource="status")
 
 
-async def _new_namespace(kube: Kube) -> str:
+async def _new_namespace(kube: Kube, stack: AsyncExitStack) -> str:
     created = await kube.request("POST", "/api/v1/namespaces", body={"metadata": {"generateName": "bench-"}})
-    return str(json.loads(created)["metadata"]["name"])
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    name = str(json.loads(created)["metadata"]["name"])
+    stack.push_async_callback(kube.request, "DELETE", f"/api/v1/namespaces/{name}")
+    return name
 
 
 @dataclass

@@ -1,0 +1,75 @@
+"""Server and operator as processes of this machine, for tests and benchmarks that kill them or time them."""
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Service = Literal["server", "operator"]
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """The two services of one namespace; either may be killed and started again, at the same address."""
+
+    namespace: str
+    url: str
+    """Where the server's MCP endpoint is, or will be."""
+    environment: dict[str, str]
+    processes: dict[Service, asyncio.subprocess.Process]
+
+    async def start(self, service: Service, *, kubeconfig: Path | None = None) -> None:
+        """Start a service that does not run; `kubeconfig` is another identity than everybody's."""
+        environment = dict(self.environment)
+        if kubeconfig is not None:
+            environment["MCPTASKS_KUBECONFIG"] = str(kubeconfig)
+        self.processes[service] = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", f"mcptasks_{service}", env=environment
+        )
+
+    async def kill(self, service: Service) -> None:
+        """SIGKILL: the service has no time for anything."""
+        process = self.processes.pop(service)
+        process.kill()
+        await process.wait()
+
+
+@asynccontextmanager
+async def services(*, kubeconfig: Path, namespace: str) -> AsyncIterator[Services]:
+    """The services of a namespace, none of them started; those that run at the end are stopped as a kubelet does."""
+    port = free_port()
+    found = Services(
+        namespace=namespace,
+        url=f"http://127.0.0.1:{port}/mcp",
+        environment={
+            **os.environ,
+            "MCPTASKS_NAMESPACE": namespace,
+            "MCPTASKS_KUBECONFIG": str(kubeconfig),
+            "MCPTASKS_LOG_LEVEL": "warning",
+            "MCPTASKS_HOST": "127.0.0.1",
+            "MCPTASKS_PORT": str(port),
+            "MCPTASKS_METRICS_PORT": str(free_port()),
+            "MCPTASKS_OPERATOR_PORT": str(free_port()),
+        },
+        processes={},
+    )
+    try:
+        yield found
+    finally:
+        for process in found.processes.values():
+            if process.returncode is None:
+                process.terminate()
+        for process in found.processes.values():
+            await process.wait()
