@@ -69,11 +69,13 @@ class KubeTaskStore:
         if not names.is_task_id(task_id):
             raise TaskNotFoundError
         refusal: RejectedError | None = None
+        given = len(answers)
         while True:
             task = self._visible(await self._reads.fresh(task_id), caller)
             outstanding = {} if is_over(task) else outstanding_questions(task)
             new = {key: text for key, text in answers.items() if key in outstanding}
             if not new:
+                self._log.info("answers passed over", task=task_id, keys=given, caller=caller.name)
                 return
             if refusal is not None and len(new) == len(answers):
                 raise RefusedError("The cluster does not take the answers; they may be too large") from refusal
@@ -83,7 +85,10 @@ class KubeTaskStore:
             except RejectedError as error:
                 refusal = error
             else:
-                self._log.info("task answered", task=task_id, keys=len(new), caller=caller.name)
+                passed_over = given - len(new)
+                self._log.info(
+                    "task answered", task=task_id, keys=len(new), passed_over=passed_over, caller=caller.name
+                )
                 return
 
     async def cancel(self, task_id: str, *, caller: Caller) -> None:

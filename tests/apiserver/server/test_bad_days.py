@@ -97,7 +97,7 @@ async def test_a_task_whose_secret_is_refused_is_taken_back(
     async def is_taken_back() -> bool:
         return not await names_of(kube, TASKS, namespace)
 
-    await eventually(is_taken_back, what="the task is deleted", timeout_seconds=5)
+    await eventually(is_taken_back, what="the task is deleted", timeout_seconds=10)
 
 
 async def test_a_task_that_is_refused_is_said_to_be_and_not_tried_again(
@@ -126,7 +126,7 @@ async def test_a_task_whose_client_has_gone_before_it_had_its_id_is_taken_back(
     async def is_taken_back() -> bool:
         return not await names_of(kube, TASKS, namespace)
 
-    await eventually(is_taken_back, what="the task is deleted", timeout_seconds=5)
+    await eventually(is_taken_back, what="the task is deleted", timeout_seconds=10)
 
 
 async def test_a_create_while_the_api_server_is_away_fails_in_words_within_ten_seconds_and_leaves_nothing(
@@ -238,7 +238,7 @@ async def test_a_watch_that_has_fallen_silent_is_found_out_and_opened_anew(
     await hand(task_id, {"phase": "Running"})
     await store.create(new_task(), caller=ANONYMOUS)  # its event is due, and does not come
 
-    await until_shown(replica, task_id, Phase.RUNNING, seconds=2)
+    await until_shown(replica, task_id, Phase.RUNNING, seconds=10)
 
     async def is_opened_anew() -> bool:
         await phase_of(replica, task_id)

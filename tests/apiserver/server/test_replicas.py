@@ -44,7 +44,7 @@ async def test_a_cancel_at_one_replica_is_seen_by_the_other(replica: Backend, ot
     async def is_seen() -> bool:
         return (await other.services.tasks.get(task_id, caller=ANONYMOUS)).spec.cancel_requested
 
-    await eventually(is_seen, what="the other replica shows the cancel", timeout_seconds=1)
+    await eventually(is_seen, what="the other replica shows the cancel", timeout_seconds=10)
 
 
 async def test_a_question_that_was_answered_at_one_replica_is_not_asked_again_by_the_other(
@@ -136,4 +136,4 @@ async def test_a_task_that_is_deleted_is_not_found_any_more(
             return True
         return False
 
-    await eventually(is_gone, what="the task is not found", timeout_seconds=2)
+    await eventually(is_gone, what="the task is not found", timeout_seconds=10)

@@ -29,6 +29,6 @@ class TestTheTaskStoreOnTheApiServer(TaskStoreContract):
             async def has_arrived() -> bool:
                 return replica.has_seen(task_id, version=version)
 
-            await eventually(has_arrived, what="the watch shows the write", timeout_seconds=5)
+            await eventually(has_arrived, what="the watch shows the write", timeout_seconds=10)
 
         return write

@@ -1,0 +1,33 @@
+"""What is counted, by labels that no client can add to."""
+
+from mcptasks_server.metrics import Metrics
+from mcptasks_server.testing.wire import Wire
+
+
+def counted(metrics: Metrics) -> dict[tuple[str, str], float]:
+    return {
+        (sample.labels["method"], sample.labels["outcome"]): sample.value
+        for metric in metrics.registry.collect()
+        for sample in metric.samples
+        if sample.name == "mcptasks_server_requests_total"
+    }
+
+
+async def test_requests_are_counted_by_method_and_outcome(wire: Wire, metrics: Metrics) -> None:
+    await wire.call("tools/list")
+    await wire.call("tools/call", {"name": "echo"})
+    await wire.call("tools/call", {"name": "add"})
+    await wire.call("tools/call", {"name": "nope"})
+    await wire.call("a/method/of/a/client's")
+    await wire.post("not json")
+    await wire.call("tools/list", headers={"Host": "evil.example"})
+
+    assert counted(metrics) == {
+        ("tools/list", "ok"): 1,
+        ("tools/call", "ok"): 1,
+        ("tools/call", "tool_error"): 1,
+        ("tools/call", "-32602"): 1,
+        ("other", "-32601"): 1,
+        ("invalid", "-32700"): 1,
+        ("invalid", "-32600"): 1,
+    }
