@@ -60,6 +60,11 @@ class Drift:
             del seen[name]
         self._settle()
 
+    def forgive(self) -> None:
+        """Nothing can be said, for the API server does not answer: that is no watch's fault."""
+        self._missing.clear()
+        self._settle()
+
     def missing(self, kind: Kind) -> tuple[str, ...]:
         """The objects that the watch is yet to bring."""
         return tuple(self._missing.get(kind, ()))

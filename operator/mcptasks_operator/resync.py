@@ -83,6 +83,7 @@ class Resync:
             if not self.failed:
                 _log.warning("resync_failed", error=str(error))
             self.failed = True
+            self.drift.forgive()
             return False
         if self.failed:
             _log.info("resync_recovered")

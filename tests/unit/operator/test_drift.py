@@ -65,3 +65,15 @@ async def test_what_is_gone_is_not_owed_any_more_and_not_remembered() -> None:
     assert drift.owed == 0
     drift.listed(TASKS, {"a": "10"})
     assert drift.missing(TASKS) == ("a",)
+
+
+async def test_an_api_server_that_does_not_answer_is_no_watchs_fault() -> None:
+    clock = Clock()
+    drift = Drift(clock)
+    drift.listed(TASKS, {"a": "10"})
+    drift.forgive()
+    clock.seconds = 10 * DEAD_AFTER_SECONDS
+
+    assert not drift.is_dead
+    drift.listed(TASKS, {"a": "10"})
+    assert drift.lag_seconds == 0

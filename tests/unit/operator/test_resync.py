@@ -134,6 +134,18 @@ async def test_an_api_server_that_does_not_answer_is_told_once_and_changes_nothi
     assert b.resync.succeeded_at == 0.0
 
 
+async def test_a_debt_does_not_age_while_the_api_server_is_away() -> None:
+    b = Bench()
+    b.put(TASKS, "mt-a")
+    await b.resync.attempt()
+    assert b.drift.owed == 1
+
+    b.cluster.faults = [Fault(call=Call("list", "mcptasks"), error=RetryableError("503"))]
+    await b.resync.attempt()
+
+    assert b.drift.owed == 0
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [(NotFoundError("404"), r"crds\.install"), (RejectedError("403", status=403), "may not list mcptasks")],

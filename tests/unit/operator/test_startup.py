@@ -1,0 +1,56 @@
+"""kopf as it is set up: nothing without a time-out, and nothing written."""
+
+import kopf
+
+from mcptasks_crds.kube import Kind
+from mcptasks_operator.handlers import register
+from mcptasks_operator.startup import kopf_settings
+from mcptasks_operator.store import KINDS
+
+
+def test_every_time_out_of_a_watch_is_set() -> None:
+    watching = kopf_settings().watching
+
+    for seconds in (
+        watching.server_timeout,
+        watching.client_timeout,
+        watching.connect_timeout,
+        watching.inactivity_timeout,
+    ):
+        assert seconds is not None
+        assert 0 < seconds <= 300
+    assert isinstance(watching.server_timeout, int), "it goes into the query, where 240.0 is refused"
+    assert watching.client_timeout is not None
+    assert watching.client_timeout > watching.server_timeout
+
+
+def test_every_time_out_of_a_request_is_set() -> None:
+    networking = kopf_settings().networking
+
+    assert networking.request_timeout is not None
+    assert networking.request_timeout <= 60
+    assert networking.connect_timeout is not None
+
+
+def test_kopf_posts_scans_and_pauses_nothing_and_takes_nobodys_finalizer_away() -> None:
+    settings = kopf_settings()
+
+    assert settings.posting.enabled is False
+    assert settings.scanning.disabled is True
+    assert settings.peering.standalone is True
+    assert settings.persistence.finalizer != kopf.OperatorSettings().persistence.finalizer
+
+
+async def test_only_raw_events_are_handled_and_each_goes_to_its_kind() -> None:
+    taken: list[tuple[Kind, str | None, str]] = []
+    registry = kopf.OperatorRegistry()
+    register(registry, lambda kind, type_, document: taken.append((kind, type_, document["metadata"]["name"])))
+
+    watching = registry._watching.get_all_handlers()
+    for handler in watching:
+        await handler.fn(event={"type": "ADDED", "object": {"metadata": {"name": "a"}}})  # type: ignore[call-arg,misc]
+
+    assert [kind for kind, _, _ in taken] == list(KINDS)
+    assert {(type_, name) for _, type_, name in taken} == {("ADDED", "a")}
+    for others in (registry._changing, registry._spawning, registry._indexing, registry._webhooks):
+        assert list(others.get_all_handlers()) == []
