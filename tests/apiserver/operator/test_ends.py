@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import EVENTS, JOBS, PODS, TASKS
+from mcptasks_crds.kube import EVENTS, JOBS, PODS, SECRETS, TASKS
 from mcptasks_crds.phases import Phase
 from mcptasks_operator.testing.world import World
 
@@ -140,11 +140,22 @@ async def test_an_end_is_told_by_one_event(operated: World) -> None:
 
 
 async def test_a_task_whose_time_is_over_is_deleted_with_all_that_it_owns(operated: World) -> None:
-    task = await operated.call(retentionSeconds=1)
+    task = names.new_task_id()
+    secret = names.arguments_secret_name(task)
+    reference = {"apiVersion": names.API_VERSION, "kind": names.TASK_KIND}
+    spec = {"tool": {"name": "echo"}, "argumentsFrom": {"secretName": secret}, "retentionSeconds": 1}
+    made = await operated.kube.create(TASKS, operated.namespace, reference | {"metadata": {"name": task}, "spec": spec})
+    owner = reference | {"name": task, "uid": made["metadata"]["uid"]}
+    metadata = {"name": secret, "ownerReferences": [owner], "labels": {names.MANAGED_BY_LABEL: names.MANAGED_BY}}
+    arguments = {"arguments.json": '{"text": "hi"}'}
+    await operated.kube.create(
+        SECRETS, operated.namespace, {"metadata": metadata, "immutable": True, "stringData": arguments}
+    )
+
     pod = await operated.kubelet.run(task)
     await operated.kubelet.finish(task, message="done")
 
-    for kind, name in ((TASKS, task), (JOBS, names.job_name(task)), (PODS, pod)):
+    for kind, name in ((TASKS, task), (JOBS, names.job_name(task)), (PODS, pod), (SECRETS, secret)):
         await operated.gone(kind, name)
 
 
