@@ -11,7 +11,7 @@ from mcptasks_crds.limits import ANSWER_STORED_BYTES, KIB, stored_bytes
 from mcptasks_server.dispatch import Request, Result, Services, parsed
 from mcptasks_server.errors import InvalidParamsError
 from mcptasks_server.jsonrpc import quoted
-from mcptasks_server.projection import detailed_task
+from mcptasks_server.projection import detailed_task, outstanding_questions
 from mcptasks_server.wire.ext_tasks import TaskParams, UpdateTaskParams
 
 ACKNOWLEDGED: Final[Result] = MappingProxyType({"resultType": "complete"})
@@ -26,12 +26,13 @@ async def get_task(services: Services, request: Request) -> Result:
 async def update_task(services: Services, request: Request) -> Result:
     """Take answers. Keys that are not asked (any more) are passed over."""
     params = parsed(UpdateTaskParams, request.params)
-    for key, response in params.input_responses.items():
-        _check_response(key, response)
     answers = jsontext.members(request.sources["inputResponses"])
-    for key, text in answers.items():
-        if stored_bytes(text) > ANSWER_STORED_BYTES:
-            raise InvalidParamsError(f"The answer to {quoted(key)} is larger than {ANSWER_STORED_BYTES // KIB} KiB")
+    wrong = {key: why for key, text in answers.items() if (why := _problem(params.input_responses[key], text))}
+    if wrong:
+        asked = outstanding_questions(await services.tasks.get(params.task_id, caller=request.caller))
+        for key in wrong.keys() & asked.keys():
+            raise InvalidParamsError(f"The answer to {quoted(key)} {wrong[key]}")
+    answers = {key: text for key, text in answers.items() if key not in wrong}
     await services.tasks.answer(params.task_id, answers, caller=request.caller)
     return ACKNOWLEDGED
 
@@ -43,8 +44,12 @@ async def cancel_task(services: Services, request: Request) -> Result:
     return ACKNOWLEDGED
 
 
-def _check_response(key: str, response: Any) -> None:
+def _problem(response: Any, text: str) -> str | None:
+    """What is wrong with an answer. It only matters if its key is asked: of any other key nothing is expected."""
+    if stored_bytes(text) > ANSWER_STORED_BYTES:
+        return f"is larger than {ANSWER_STORED_BYTES // KIB} KiB"
     try:
         ElicitResult.model_validate(response)
-    except ValidationError as error:
-        raise InvalidParamsError(f"The answer to {quoted(key)} is no elicitation result") from error
+    except ValidationError:
+        return "is no elicitation result"
+    return None

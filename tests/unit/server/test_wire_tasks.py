@@ -123,9 +123,10 @@ async def test_an_answer_is_kept_as_the_client_wrote_it(wire: Wire, store: InMem
 
 
 async def test_keys_that_are_not_asked_are_passed_over(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
-    answers = await update(wire, task_id, {"unknown-key": {"action": "accept"}})
+    for response in ({"action": "accept"}, {"of": "any form"}, 7, None, "x" * 100_000):
+        answer = await update(wire, task_id, {"unknown-key": response})
 
-    assert answers.result["resultType"] == "complete"
+        assert answer.result["resultType"] == "complete"
     assert "answers" not in store.objects[task_id]["spec"] or store.objects[task_id]["spec"]["answers"] == {}
 
 
