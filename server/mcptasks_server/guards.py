@@ -46,6 +46,24 @@ class Guards:
             if not self._is_allowed_origin(origin):
                 raise ForbiddenError(f"Origin {quoted(origin)} is not allowed (MCPTASKS_ALLOWED_ORIGINS)")
 
+    def cross_origin_headers(self, headers: Headers) -> dict[str, str]:
+        """What an answer tells a browser: that the page may read it, if its origin is allowed."""
+        origin = headers.get("Origin")
+        if origin is None or not self._is_allowed_origin(origin):
+            return {"Vary": "Origin"}
+        return {"Vary": "Origin", "Access-Control-Allow-Origin": origin}
+
+    def preflight_headers(self, headers: Headers) -> Mapping[str, str]:
+        """What a browser is told before it sends a page's request."""
+        asked = [name.strip() for name in headers.get("Access-Control-Request-Headers", "").split(",")]
+        mirrored = [name for name in asked if _PARAMETER_HEADER.fullmatch(name.lower())]
+        return {
+            **self.cross_origin_headers(headers),
+            "Access-Control-Allow-Methods": ALLOWED_METHODS,
+            "Access-Control-Allow-Headers": ", ".join((*_FIXED_HEADERS, *mirrored)),
+            "Access-Control-Max-Age": _PREFLIGHT_SECONDS,
+        }
+
     def _is_our_host(self, host: str) -> bool:
         if ANY in self.hosts:
             return True
@@ -70,21 +88,3 @@ class Guards:
             and host is not None
             and host[1] in _LOOPBACK
         )
-
-
-def cross_origin_headers(headers: Headers) -> dict[str, str]:
-    """What an answer tells a browser whose page's origin is allowed."""
-    origin = headers.get("Origin")
-    return {"Vary": "Origin"} if origin is None else {"Vary": "Origin", "Access-Control-Allow-Origin": origin}
-
-
-def preflight_headers(headers: Headers) -> Mapping[str, str]:
-    """What a browser is told before it sends a page's request."""
-    asked = [name.strip() for name in headers.get("Access-Control-Request-Headers", "").split(",")]
-    mirrored = [name for name in asked if _PARAMETER_HEADER.fullmatch(name.lower())]
-    return {
-        **cross_origin_headers(headers),
-        "Access-Control-Allow-Methods": ALLOWED_METHODS,
-        "Access-Control-Allow-Headers": ", ".join((*_FIXED_HEADERS, *mirrored)),
-        "Access-Control-Max-Age": _PREFLIGHT_SECONDS,
-    }

@@ -23,7 +23,7 @@ from .errors import (
     WrongContentTypeError,
     WrongVerbError,
 )
-from .guards import ALLOWED_METHODS, Guards, cross_origin_headers, preflight_headers
+from .guards import ALLOWED_METHODS, Guards
 from .jsonrpc import IdentifiedError, Message, error_response, parse, result_response
 from .metrics import Metrics
 from .modern import ModernEra
@@ -48,7 +48,9 @@ class McpEndpoint:
         try:
             self._guards.check(request.headers)
             if request.method == "OPTIONS":
-                return web.Response(status=HTTPStatus.NO_CONTENT, headers=preflight_headers(request.headers))
+                return web.Response(
+                    status=HTTPStatus.NO_CONTENT, headers=self._guards.preflight_headers(request.headers)
+                )
             if request.method != "POST":
                 raise WrongVerbError("The MCP endpoint only takes POST")
             message = parse(await self._body(request))
@@ -87,7 +89,7 @@ class McpEndpoint:
         if message.id is None:
             self._modern.take(message, request.headers)
             self._count("notification", "ok")
-            return web.Response(status=HTTPStatus.ACCEPTED, headers=cross_origin_headers(request.headers))
+            return web.Response(status=HTTPStatus.ACCEPTED, headers=self._guards.cross_origin_headers(request.headers))
         result = await self._modern.answer(message, request.headers)
         self._count(self._label(message), "tool_error" if result.get("isError") is True else "ok")
         self._metrics.request_seconds.labels(self._label(message)).observe(time.perf_counter() - began)
@@ -110,7 +112,7 @@ class McpEndpoint:
         status: int = HTTPStatus.OK,
         headers: Mapping[str, str] | None = None,
     ) -> web.Response:
-        everywhere = {"Cache-Control": "no-store", **cross_origin_headers(request.headers)}
+        everywhere = {"Cache-Control": "no-store", **self._guards.cross_origin_headers(request.headers)}
         return web.Response(body=body, status=status, content_type=JSON, headers={**everywhere, **(headers or {})})
 
     def _label(self, message: Message) -> str:

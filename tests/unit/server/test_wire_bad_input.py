@@ -123,6 +123,12 @@ async def test_a_compressed_body_counts_as_what_it_unpacks_to(wire: Wire) -> Non
     assert answer.error == (413, -32600)
 
 
+async def test_a_compressed_body_that_is_not_one_is_refused(wire: Wire) -> None:
+    answer = await wire.post(b"not compressed", headers={"Content-Encoding": "gzip"})
+
+    assert answer.status == 400
+
+
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 async def test_a_body_that_a_web_page_could_send_unasked_is_refused(wire: Wire, content_type: str) -> None:
     answer = await wire.post("{}", headers={"Content-Type": content_type})
@@ -162,7 +168,7 @@ async def test_a_foreign_origin_is_forbidden_before_its_body_is_looked_at(wire: 
     answer = await wire.post(b"not json", headers={"Origin": origin})
 
     assert answer.error == (403, -32600)
-    assert "Access-Control-Allow-Origin" not in answer.headers or answer.headers["Access-Control-Allow-Origin"] != "*"
+    assert "Access-Control-Allow-Origin" not in answer.headers
 
 
 @pytest.mark.parametrize(
