@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import structlog
 from aiohttp import web
+from kubernetes.aio.config import ConfigException
 
-from mcptasks_crds.kube import Kube
+from mcptasks_crds.kube import DEEPEST_STACK, Kube
 
 from .app import create_app, create_metrics_app
 from .caller import NoAuthentication
@@ -27,13 +28,19 @@ GRACE_SECONDS: Final = 10.0
 
 
 def main() -> None:
-    """Run the server until SIGTERM or SIGINT."""
+    """Run until SIGTERM or SIGINT. Exits with 2 for wrong settings, with 1 where Kubernetes should start it anew."""
     try:
         settings = settings_from(os.environ)
     except SettingsError as error:
-        sys.exit(f"mcptasks-server: {error}")
+        sys.stderr.write(f"mcptasks-server: {error}\n")
+        sys.exit(2)
     configure_logs(settings.log_level)
-    asyncio.run(_run(settings))
+    sys.setrecursionlimit(DEEPEST_STACK)
+    try:
+        asyncio.run(_run(settings))
+    except (ConfigException, OSError) as error:  # no cluster was named, or a port is taken
+        structlog.get_logger().error("cannot serve", error=str(error))
+        sys.exit(1)
 
 
 async def _run(settings: Settings) -> None:

@@ -1,5 +1,6 @@
 """Bodies, hosts and origins that must not get far: each gets a clear error, and nothing is created."""
 
+import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator
@@ -246,3 +247,16 @@ def test_a_message_keeps_the_text_of_its_id_and_of_each_parameter(
     assert message.id == json.dumps(message_id, ensure_ascii=is_ascii)
     assert {name: json.loads(text) for name, text in message.sources.items()} == params
     assert all(text in body for text in message.sources.values())
+
+
+async def test_an_old_client_without_a_host_may_probe_but_not_call(wire: Wire) -> None:
+    port = int(wire.url.split(":")[2].split("/")[0])
+    statuses = []
+    for request in (b"GET /livez HTTP/1.0\r\n\r\n", b"POST /mcp HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request)
+        statuses.append((await reader.readline()).split()[1])
+        writer.close()
+        await writer.wait_closed()
+
+    assert statuses == [b"200", b"403"]
