@@ -22,6 +22,12 @@ Json = dict[str, Any]
 
 REQUEST_TIMEOUT_SECONDS: Final = 30.0
 MERGE_PATCH: Final = "application/merge-patch+json"
+DEEPEST_STACK: Final = 25_000
+"""What `sys.setrecursionlimit` needs for the deepest document that an API server takes (10,000 levels).
+
+With Python's own limit of 1,000, one custom resource that nests deeper than that could not be read, nor any list that
+it stands in: one tool's author would stop everybody's tasks. A process sets it at its start.
+"""
 METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 

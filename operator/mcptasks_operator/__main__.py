@@ -8,7 +8,7 @@ import sys
 import structlog
 from kubernetes.aio.config import ConfigException
 
-from mcptasks_crds.kube import Kube, KubeError
+from mcptasks_crds.kube import DEEPEST_STACK, Kube, KubeError
 
 from .errors import OperatorError, SettingsError
 from .journal import configure_logging
@@ -26,6 +26,7 @@ def main() -> None:
         sys.stderr.write(f"mcptasks-operator: {error}\n")
         sys.exit(2)
     configure_logging(settings.log_level)
+    sys.setrecursionlimit(DEEPEST_STACK)
     try:
         asyncio.run(_run(settings))
     except (OperatorError, KubeError, ConfigException, OSError) as error:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from mcptasks.client import TaskHandle, TasksClient
-from mcptasks.errors import UnreachableError
+from mcptasks.errors import InternalServerError, UnreachableError
 from mcptasks.models import CompletedTask
 from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Json, Kube
@@ -157,7 +157,7 @@ async def test_twenty_tasks_survive_the_death_of_both_services(
 async def _is_listed(client: TasksClient) -> bool:
     try:
         return "note" in {tool.name for tool in await client.list_tools()}
-    except UnreachableError:
+    except (InternalServerError, UnreachableError):
         return False
 
 
