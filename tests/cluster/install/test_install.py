@@ -3,6 +3,7 @@
 The tests of this file are one release's life, in this order.
 """
 
+import json
 from typing import Any
 
 import pytest
@@ -40,6 +41,22 @@ def test_the_services_accounts_lack_no_right_that_they_need(tools: Any, release:
         assert "forbidden" not in logs.output.lower(), logs.output
 
 
+def test_the_server_may_store_arguments_that_are_too_large_for_a_task(tools: Any, release: str, image: str) -> None:
+    applied = tools.kubectl("apply", "--namespace", NAMESPACE, "--filename", "-", stdin=counting_tool(image))
+    assert applied.code == 0, applied.output
+    in_server = ["exec", "--stdin", "--namespace", NAMESPACE, f"deployment/{release}-mcptasks-server", "--", "sh", "-c"]
+    try:
+        called = tools.kubectl(
+            *in_server,
+            "until mcptasks tools count > /dev/null 2>&1; do sleep 0.2; done; mcptasks call count --quiet --file -",
+            stdin=json.dumps({"text": "é" * 20_000}),
+        )
+    finally:
+        tools.kubectl("delete", "mcptool", "count", "--namespace", NAMESPACE)
+
+    assert (called.code, called.output.strip()) == (0, "20000")
+
+
 def test_no_service_may_act_outside_its_namespace(tools: Any, release: str) -> None:
     for component in ("operator", "server"):
         account = f"system:serviceaccount:{NAMESPACE}:{release}-mcptasks-{component}"
@@ -72,7 +89,7 @@ def test_any_user_id_will_do(tools: Any, release: str) -> None:
         owner = pod["metadata"]["ownerReferences"][0]["kind"]
         users.setdefault(owner, []).append(pod["spec"]["securityContext"].get("runAsUser"))
     assert users["ReplicaSet"] == [1000650000, 1000650000]
-    assert 1000650000 in users["Job"]  # beside the one of the test before, if that is still kept
+    assert 1000650000 in users["Job"]  # beside those of the tests before, if they are still kept
 
 
 def test_a_single_server_is_in_no_drains_way(tools: Any, release: str) -> None:
@@ -89,9 +106,13 @@ def test_uninstalling_leaves_the_custom_resources_and_what_is_of_their_kinds(too
     done = tools.helm("uninstall", release, "--namespace", NAMESPACE, "--wait", "--timeout", "120s")
 
     assert done.code == 0, done.output
-    assert {item["metadata"]["name"] for item in tools.objects("mcptasks")} == tasks
+    kept = {item["metadata"]["name"] for item in tools.objects("mcptasks")}
+    assert kept  # those whose time was not over while there was an operator
+    assert kept <= tasks
     left = tools.objects("deployments,services,roles,rolebindings,poddisruptionbudgets,secrets,configmaps,mcptools")
-    assert {item["metadata"]["name"] for item in left} <= {"kube-root-ca.crt"}
+    owners = {item["metadata"]["name"]: item["metadata"].get("ownerReferences") for item in left}
+    assert {name for name, owner in owners.items() if not owner} == {"kube-root-ca.crt"}
+    assert {owner[0]["kind"] for owner in owners.values() if owner} <= {"McpTask"}
     assert {item["metadata"]["name"] for item in tools.objects("serviceaccounts")} == {"default"}
     assert {item["metadata"]["ownerReferences"][0]["kind"] for item in tools.objects("pods")} <= {"Job"}
 
@@ -111,3 +132,25 @@ def test_a_release_that_follows_takes_the_custom_resources_over_by_the_commands_
         assert {item["metadata"]["uid"] for item in tools.objects("mcptasks")} == before
     finally:
         tools.helm("uninstall", "next", "--namespace", OTHER_NAMESPACE, "--ignore-not-found", "--wait")
+
+
+def counting_tool(image: str) -> str:
+    program = (
+        "import json, os;"
+        "text = json.load(open(os.environ['MCPTASK_ARGUMENTS'], encoding='utf-8'))['text'];"
+        "open(os.environ['MCPTASK_RESULT'], 'w').write(str(len(text)))"
+    )
+    container = {"name": "tool", "image": image, "command": ["python", "-c", program]}
+    return json.dumps(
+        {
+            "apiVersion": "mcptasks.dev/v1alpha1",
+            "kind": "McpTool",
+            "metadata": {"name": "count"},
+            "spec": {
+                "description": "Counts the characters of a text.",
+                "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+                "retentionSeconds": 30,
+                "job": {"template": {"spec": {"containers": [container]}}},
+            },
+        }
+    )
