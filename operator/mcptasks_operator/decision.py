@@ -1,8 +1,9 @@
 """What is to be done about a task: needs, a status and clean-up, as frozen values.
 
-A decision is carried out in this order: what it *needs* (then it is taken anew, with what came of it); the *status*,
-written once with a version precondition where it differs from the object's; then what comes *after*. So the outcome
-stands before anything is cleaned up, and each part may be done twice.
+A decision is carried out in this order: what it *needs* (then it is taken anew, with all that came of the needs met so
+far in the same pass; none is asked for twice); the *status*, written once with a version precondition where it differs
+from the object's; then what comes *after*. So the outcome stands before anything is cleaned up, and each part may be
+done twice.
 """
 
 from dataclasses import dataclass

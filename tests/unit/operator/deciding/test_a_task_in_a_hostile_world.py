@@ -59,7 +59,7 @@ class Pod:
     exists: bool = True
     doomed_since: datetime | None = None
     own_exit: int | None = None
-    """Its tool's exit code, if the tool ended without anybody's doing."""
+    """Its tool's exit code, if the tool ended before anybody began to end it."""
     never_ran: bool = False
     evicted: bool = False
 
@@ -69,7 +69,7 @@ class Pod:
 
     @property
     def runs(self) -> bool:
-        return self.exists and self.container is not None and self.container.running_since is not None
+        return self.may_run and self.container is not None and self.container.running_since is not None
 
     @property
     def may_run(self) -> bool:
@@ -263,7 +263,8 @@ class World(RuleBasedStateMachine):
         each = self.live_pod()
         assert each is not None
         started = each.container.running_since if each.container else None
-        if each.doomed_since is None:
+        stopping = self.task is not None and self.task.status.stopping is not None
+        if each.doomed_since is None and not stopping:
             each.own_exit = code
         phase = ("Succeeded" if code == 0 else "Failed") if phase_too else each.view.phase
         self.set_pod(each, container=ended(code, message, started_at=started or self.now), phase=phase)
@@ -312,6 +313,14 @@ class World(RuleBasedStateMachine):
         if really:
             self.somebody_deletes_the_pod(really=True)
             self.a_container_ends(code=0, message="half done", phase_too=True)
+
+    def is_stopping(self) -> bool:
+        return self.task is not None and self.task.status.phase is Phase.STOPPING
+
+    @precondition(lambda self: self.is_stopping() and any(each.runs for each in self.pods))
+    @rule()
+    def a_stopped_tool_ends_politely(self) -> None:
+        self.a_container_ends(code=0, message="half done", phase_too=True)
 
     @precondition(lambda self: self.live_pod() is not None)
     @rule(really=SELDOM)
@@ -368,6 +377,12 @@ class World(RuleBasedStateMachine):
             if each.may_run and not each.runs and each.doomed_since is None:
                 self.set_pod(each, container=running(self.now), node="node-1", phase="Running")
         self.now += timedelta(seconds=1)
+
+    @rule()
+    def everybody_keeps_up_for_a_second(self) -> None:
+        self.an_ordinary_second_passes()
+        self.the_operator_starts_anew()
+        self.the_operator_reconciles(crash_after=99, log_is_there=True)
 
     @rule(seconds=st.sampled_from([0.001, 1, 1, 4, 4, 20, 61, 300]))
     def time_passes(self, seconds: float) -> None:
@@ -551,13 +566,9 @@ class World(RuleBasedStateMachine):
 
     def settle(self) -> None:
         for _ in range(4):
-            if self.job is not None and not self.job.finished:
-                self.the_job_controller_looks()
             self.the_kubelet_tells_the_phase()
             self.the_kubelet_removes_what_is_doomed()
-            for cache in self.caches.values():
-                cache.catch_up()
-            self.the_operator_reconciles(crash_after=99, log_is_there=True)
+            self.everybody_keeps_up_for_a_second()
 
 
 World.TestCase.settings = settings(
