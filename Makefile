@@ -10,7 +10,7 @@ help: ## Print these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: venv ## The main job, from nothing: cluster, image, helm install, real tools called by a real client
-	$(BIN)/python examples/demo.py --cluster $(CLUSTER)
+	$(BIN)/python -m examples.demo --cluster $(CLUSTER)
 
 test: lint ## Everything: lint, types, and all tests, those on a real cluster included
 	$(BIN)/pytest
@@ -51,6 +51,8 @@ lock: venv ## Lock the dependencies anew
 	  --all-extras --group dev --output-file locks/dev.txt
 	$(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --no-emit-index-url --generate-hashes \
 	  --extra operator --extra server --constraints locks/dev.txt --output-file locks/runtime.txt
+	echo 'hatchling>=1.27,<2' | $(BIN)/uv pip compile - --quiet --universal --python-version 3.11 --no-emit-index-url \
+	  --generate-hashes --output-file locks/build.txt
 
 venv:
 	@scripts/bootstrap

@@ -19,7 +19,7 @@ import pytest
 def test_a_server_that_cannot_start_says_why(environment: dict[str, str], code: int, words: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "mcptasks_server"],
-        env=environment,
+        env={"HOME": "/tmp", **environment},  # a user that no passwd file knows has no other
         capture_output=True,
         text=True,
         timeout=50,
