@@ -320,6 +320,7 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: self.is_stopping() and any(each.runs for each in self.pods))
     @rule()
     def a_stopped_tool_ends_politely(self) -> None:
+        event("a stopped tool ends politely")
         self.a_container_ends(code=0, message="half done", phase_too=True)
 
     @precondition(lambda self: self.live_pod() is not None)
@@ -490,7 +491,8 @@ class World(RuleBasedStateMachine):
                 assert self.task.status.phase.is_terminal
                 assert self.task.status.finished_at is not None
                 assert self.now >= self.task.status.finished_at + timedelta(seconds=RETENTION)
-                stopped = self.job is None or self.job.finished or self.job.active_deadline_seconds == 1
+                job = self.job
+                stopped = job is None or job.finished or job.failure_reason or job.active_deadline_seconds == 1
                 assert stopped or self.nothing_may_run(), "a pod would run on for nobody"
                 self.task = None
                 self.remove_job()
@@ -572,6 +574,6 @@ class World(RuleBasedStateMachine):
 
 
 World.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestATaskInAHostileWorld = World.TestCase
