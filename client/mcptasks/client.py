@@ -17,7 +17,14 @@ from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from .errors import HeaderMismatchError, InternalServerError, NotFinishedError, ProtocolError, UnreachableError
+from .errors import (
+    HeaderMismatchError,
+    InternalServerError,
+    McptasksError,
+    NotFinishedError,
+    ProtocolError,
+    UnreachableError,
+)
 from .headers import is_well_annotated, parameter_headers
 from .models import TASK, CreatedTask, Discovery, InputRequired, InputRequiredTask, Task, Tool, ToolResult
 from .polling import poll_delay, retry_delay
@@ -32,6 +39,7 @@ PATIENCE_SECONDS: Final = 300.0
 """How long a server may be unreachable while a task is waited for."""
 
 OnUpdate = Callable[[Task], None]
+OnRetry = Callable[[McptasksError], None]
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -171,6 +179,7 @@ class TasksClient:
         *,
         timeout_seconds: float | None = None,
         on_update: OnUpdate | None = None,
+        on_retry: OnRetry | None = None,
         answered: frozenset[str] = frozenset(),
         first_interval_ms: int | None = None,
     ) -> Task:
@@ -180,6 +189,7 @@ class TasksClient:
             task_id: the task.
             timeout_seconds: the longest time to wait; None: without end.
             on_update: is given the task at each look.
+            on_retry: is given the error of each look that failed and will be repeated.
             answered: keys of questions that were answered already; a server may still show them for a moment.
             first_interval_ms: how often the server wants to be asked, as far as it is known.
 
@@ -191,7 +201,7 @@ class TasksClient:
         deadline = None if timeout_seconds is None else self._clock() + timeout_seconds
         interval_ms = first_interval_ms
         for polls in itertools.count():
-            task = await self._get_patiently(task_id, deadline)
+            task = await self._get_patiently(task_id, deadline, on_retry)
             if on_update is not None:
                 on_update(task)
             if task.status.is_terminal or (
@@ -202,7 +212,7 @@ class TasksClient:
             await self._pause(poll_delay(polls, interval_ms), deadline)
         raise AssertionError("counting does not end")
 
-    async def _get_patiently(self, task_id: str, deadline: float | None) -> Task:
+    async def _get_patiently(self, task_id: str, deadline: float | None, on_retry: OnRetry | None) -> Task:
         """The task as it is now, asked for again and again while the server is away."""
         failures = 0
         away_since = self._clock()
@@ -216,6 +226,8 @@ class TasksClient:
                 if self._clock() - away_since >= self._patience_seconds:
                     raise
                 asked = error.retry_after_seconds if isinstance(error, UnreachableError) else None
+                if on_retry is not None:
+                    on_retry(error)
             # S311: spreads retries, keeps no secret.
             await self._pause(retry_delay(failures, asked_seconds=asked, chance=random.random()), deadline)  # noqa: S311
 
@@ -265,12 +277,19 @@ class TaskHandle:
         """The task as it is now."""
         return await self._client.get_task(self.id)
 
-    async def wait(self, *, timeout_seconds: float | None = None, on_update: OnUpdate | None = None) -> Task:
+    async def wait(
+        self,
+        *,
+        timeout_seconds: float | None = None,
+        on_update: OnUpdate | None = None,
+        on_retry: OnRetry | None = None,
+    ) -> Task:
         """Follow the task until it is over or asks something new (see `TasksClient.wait_for_task`)."""
         return await self._client.wait_for_task(
             self.id,
             timeout_seconds=timeout_seconds,
             on_update=on_update,
+            on_retry=on_retry,
             answered=frozenset(self._answered),
             first_interval_ms=None if self.created is None else self.created.poll_interval_ms,
         )

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mcptasks.client import TaskHandle, TasksClient
 from mcptasks.errors import NotFinishedError
@@ -15,6 +15,8 @@ from .interrupts import Interrupts, watch_interrupts
 from .outcomes import exit_of
 from .output import Printer
 from .status import Reporter
+
+UNKNOWN: Final = "whether the tool runs is not known."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,18 +36,17 @@ async def call(session: Session, tool: str, arguments: str, *, wait: bool, limit
     """Call a tool; follow the task that comes of it, or show its id."""
     with watch_interrupts() as interrupts:
         async with session.client() as client:
-            answer = await or_interrupt(
-                client.call_tool(
-                    tool,
-                    arguments,
-                    timeout_seconds=limits.timeout_seconds,
-                    on_progress=session.reporter.progress,
-                ),
-                interrupts,
-            )
+            try:
+                async with asyncio.timeout(limits.timeout_seconds):
+                    answer = await or_interrupt(
+                        client.call_tool(tool, arguments, on_progress=session.reporter.progress), interrupts
+                    )
+            except TimeoutError:
+                session.reporter.note(f"The call was not answered in time; {UNKNOWN}")
+                return Exit.NOT_FINISHED
             match answer:
                 case None:
-                    session.reporter.note("The call was not answered yet; whether the tool runs is not known.")
+                    session.reporter.note(f"The call was not answered yet; {UNKNOWN}")
                     return Exit.INTERRUPTED
                 case ToolResult():
                     session.reporter.close()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from mcptasks.client import TaskHandle
-from mcptasks.errors import NotFinishedError
+from mcptasks.errors import InternalServerError, NotFinishedError, UnreachableError
 from mcptasks.models import Task
 
 from .exits import Exit
@@ -42,7 +42,9 @@ class Outcome:
 
 async def follow(handle: TaskHandle, *, reporter: Reporter, interrupts: Interrupts, limits: Limits) -> Outcome:
     """Follow a task to its end, or until the user or a limit says otherwise."""
-    waiting = asyncio.create_task(handle.wait(timeout_seconds=limits.timeout_seconds, on_update=reporter.task))
+    waiting = asyncio.create_task(
+        handle.wait(timeout_seconds=limits.timeout_seconds, on_update=reporter.task, on_retry=reporter.retry)
+    )
     try:
         if not await _over(waiting, interrupts.next(), after=limits.cancel_after_seconds):
             if not interrupts.taken:
@@ -84,6 +86,9 @@ async def _ended(handle: TaskHandle, waiting: asyncio.Task[Task], reporter: Repo
     except NotFinishedError:
         reporter.note(f"{handle.id} is not over yet and goes on (mcptasks wait {handle.id}).")
         return Outcome(exit=Exit.NOT_FINISHED)
+    except (UnreachableError, InternalServerError):
+        reporter.note(f"{handle.id} is not known to be over (mcptasks wait {handle.id}).")
+        raise
     return Outcome(exit=exit_of(task), task=task)
 
 

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from mcptasks.errors import McptasksError
 from mcptasks.models import FailedTask, InputRequiredTask, Task
 
 from .output import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.status import Status as Spinner
+    from rich.progress import Progress
 
 
 class Reporter(Protocol):
@@ -28,6 +29,9 @@ class Reporter(Protocol):
 
     def progress(self, progress: Mapping[str, Any]) -> None:
         """Progress of a call that is no task."""
+
+    def retry(self, error: McptasksError) -> None:
+        """The server is away and is asked again."""
 
     def close(self) -> None:
         """Nothing more is coming."""
@@ -43,6 +47,9 @@ class SilentReporter:
         """Nothing."""
 
     def progress(self, progress: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+    def retry(self, error: McptasksError) -> None:
         """Nothing."""
 
     def close(self) -> None:
@@ -70,6 +77,10 @@ class PlainReporter:
         """A line, if it says something new."""
         self._change(progress_line(progress))
 
+    def retry(self, error: McptasksError) -> None:
+        """A line, if it says something new."""
+        self._change(retry_line(error))
+
     def close(self) -> None:
         """Nothing is left to be done."""
 
@@ -90,8 +101,7 @@ class LiveReporter:
         self._console = console
         self._clock = clock
         self._start = clock()
-        self._last = ""
-        self._spinner: Spinner | None = None
+        self._line: Progress | None = None
 
     def note(self, text: str) -> None:
         """A line above the living one."""
@@ -99,30 +109,42 @@ class LiveReporter:
 
     def task(self, task: Task) -> None:
         """The living line; at the end, a line that stays."""
-        self._show(line_of(task), stays=task.status.is_terminal)
+        line = line_of(task)
+        if task.status.is_terminal:
+            self.close()
+            self.note(f"{line}  {self._clock() - self._start:.1f} s")
+        else:
+            self._show(line)
 
     def progress(self, progress: Mapping[str, Any]) -> None:
         """The living line."""
-        self._show(progress_line(progress), stays=False)
+        self._show(progress_line(progress))
+
+    def retry(self, error: McptasksError) -> None:
+        """The living line."""
+        self._show(retry_line(error))
 
     def close(self) -> None:
         """Take the living line away."""
-        if self._spinner is not None:
-            self._spinner.stop()
-            self._spinner = None
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
 
-    def _show(self, line: str, *, stays: bool) -> None:
-        from rich.text import Text  # noqa: PLC0415  # only where there is a terminal
+    def _show(self, text: str) -> None:
+        if self._line is None:
+            from rich.progress import (  # noqa: PLC0415  # only where there is a terminal
+                Progress,
+                SpinnerColumn,
+                TextColumn,
+                TimeElapsedColumn,
+            )
 
-        timed = Text(f"{line}  {self._clock() - self._start:.1f} s")
-        if stays:
-            self.close()
-            self._console.print(timed, soft_wrap=True)
-        elif self._spinner is None:
-            self._spinner = self._console.status(timed)
-            self._spinner.start()
+            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+            self._line = Progress(*columns, console=self._console, transient=True)
+            self._line.add_task(text)
+            self._line.start()
         else:
-            self._spinner.update(timed)
+            self._line.update(self._line.task_ids[0], description=text)
 
 
 def reporter(*, quiet: bool, stream: TextIO | None = None) -> Reporter:
@@ -155,3 +177,8 @@ def progress_line(progress: Mapping[str, Any]) -> str:
     total = progress.get("total")
     number = f"{progress.get('progress')}" + (f" of {total}" if total is not None else "")
     return printable(f"{number} {progress.get('message') or ''}".rstrip().replace("\n", " "))
+
+
+def retry_line(error: McptasksError) -> str:
+    """A server that is away, in one line."""
+    return printable(f"{error}; trying again".replace("\n", " "))

@@ -103,6 +103,15 @@ async def test_a_time_limit_exits_with_124_and_leaves_the_task(server: FakeServe
     assert "tasks/cancel" not in server.methods()
 
 
+async def test_a_time_limit_counts_for_a_call_that_is_not_answered(server: FakeServer, screen: Screen) -> None:
+    server.tools["mute"] = FakeTool(is_silent=True)
+
+    code = await commands.call(screen.session(), "mute", "{}", wait=True, limits=Limits(timeout_seconds=0.05))
+
+    assert code is Exit.NOT_FINISHED
+    assert "not known" in screen.err.getvalue()
+
+
 async def test_a_question_of_a_task_exits_with_4_and_is_shown(server: FakeServer, screen: Screen) -> None:
     server.tasks["mt-1"] = FakeTask(states=[state("input_required", inputRequests=ASKING)])
 

@@ -9,8 +9,9 @@ from mcptasks.cli.exits import Exit
 from mcptasks.cli.follow import Limits, Outcome, follow, or_interrupt
 from mcptasks.cli.interrupts import Interrupts
 from mcptasks.client import TaskHandle, TasksClient
+from mcptasks.errors import McptasksError, UnreachableError
 from mcptasks.models import CancelledTask, CompletedTask, Task
-from mcptasks.testing import FakeServer, FakeTask, completed, state
+from mcptasks.testing import FakeServer, FakeTask, completed, drop, state
 
 WORKING = state("working", pollIntervalMs=10)
 
@@ -34,6 +35,9 @@ class Notes:
 
     def progress(self, progress: object) -> None:
         raise AssertionError("a task has none")
+
+    def retry(self, error: McptasksError) -> None:
+        self.notes.append(f"retry: {error}")
 
     def close(self) -> None:
         pass
@@ -161,6 +165,27 @@ async def test_ctrl_c_before_a_planned_cancel_lets_go_too(
 
     assert outcome.exit is Exit.INTERRUPTED
     assert "tasks/cancel" not in server.methods()
+
+
+async def test_a_server_that_is_away_is_told_and_the_task_is_followed_on(
+    handle: TaskHandle, server: FakeServer, reporter: Notes, interrupts: Interrupts
+) -> None:
+    server.tasks["mt-1"].states.append(completed("done"))
+    server.broken = [drop]
+
+    assert (await run(handle, reporter, interrupts)).exit is Exit.COMPLETED
+    assert [note.startswith("retry: ") for note in reporter.notes] == [True]
+
+
+async def test_a_server_that_stays_away_ends_it_with_the_way_back(
+    server: FakeServer, reporter: Notes, interrupts: Interrupts
+) -> None:
+    server.broken = [drop] * 100
+    async with TasksClient(server.url, patience_seconds=0) as client:
+        with pytest.raises(UnreachableError):
+            await run(client.task("mt-1"), reporter, interrupts)
+
+    assert "mcptasks wait mt-1" in reporter.notes[-1]
 
 
 async def test_work_that_is_interrupted_is_given_up(interrupts: Interrupts) -> None:

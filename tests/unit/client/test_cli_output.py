@@ -15,6 +15,7 @@ from mcptasks.cli.outcomes import exit_of
 from mcptasks.cli.output import Printer, printable, text_of
 from mcptasks.cli.pretty import pretty
 from mcptasks.cli.status import LiveReporter, PlainReporter, line_of, reporter
+from mcptasks.errors import UnreachableError
 from mcptasks.models import TASK, Task, Tool, ToolResult
 from mcptasks.testing import completed, state, tool_result
 
@@ -184,11 +185,13 @@ def test_without_a_terminal_a_line_is_written_for_each_change(clock: Any) -> Non
     for document in (state("working"), state("working"), state("working", statusMessage="m"), completed("x")):
         plain.task(task(document))
         clock.now += 1.5
+    plain.retry(UnreachableError("away"))
 
     assert into.text().splitlines() == [
         "   0.0 s  mt-1 working",
         "   3.0 s  mt-1 working: m",
         "   4.5 s  mt-1 completed",
+        "   6.0 s  away; trying again",
     ]
 
 
