@@ -1,6 +1,6 @@
 # The words that people and CI use. `make help` prints them. Every word installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit lint cluster-up cluster-down image crds chart bench lock venv
+.PHONY: help demo test test-unit lint cluster-up cluster-down image crds chart bench lock venv programs
 
 CLUSTER ?= mcptasks
 BIN := .venv/bin
@@ -12,7 +12,7 @@ help: ## Print these words
 demo: venv ## The main job, from nothing: cluster, image, helm install, real tools called by a real client
 	$(BIN)/python -m examples.demo --cluster $(CLUSTER)
 
-test: lint ## Everything: lint, types, and all tests, those on a real cluster included
+test: lint programs ## Everything: lint, types, and all tests, those on a real cluster included
 	$(BIN)/pytest
 
 test-unit: venv ## The tests that need neither cluster nor network (about a minute)
@@ -56,3 +56,9 @@ lock: venv ## Lock the dependencies anew
 
 venv:
 	@scripts/bootstrap
+
+# What takes minutes once on a new machine: made here, where no test's time limit runs.
+programs: venv
+	$(DEVCLUSTER) build
+	$(DEVCLUSTER) image --tag test
+	$(DEVCLUSTER) image --tag test --target examples
