@@ -57,6 +57,8 @@ class Backend:
         """Watch, for as long as the context lasts."""
         loops = (self._tools.run(), self._tasks.run(), self._ask_whether_it_is_there())
         self._running = [asyncio.create_task(loop) for loop in loops]
+        for task in self._running:
+            task.add_done_callback(self._has_ended)
         try:
             yield
         finally:
@@ -82,6 +84,11 @@ class Backend:
         """Why only a restart helps; empty where it does not."""
         broken = [task for task in self._running if task.done() and not task.cancelled()]
         return "a watch has ended, which none ever should" if broken else ""
+
+    def _has_ended(self, task: asyncio.Task[None]) -> None:
+        """None of the loops ever ends by itself: `what_is_broken` has the process started anew."""
+        if not task.cancelled():
+            self._log.error("a loop has ended", exc_info=task.exception())
 
     async def _ask_whether_it_is_there(self) -> None:
         path = TOOLS.path(self._namespace)

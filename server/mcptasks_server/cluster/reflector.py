@@ -66,7 +66,6 @@ class Reflector(Generic[ValueT]):
                 self._begin_again("the version is too old")
                 await self._pause()
             except KubeError as error:
-                self.freshness.closed()
                 self._log.warning("watch failed", error=str(error), retry_in=round(self._delay, 2))
                 await self._pause()
 
@@ -118,6 +117,7 @@ class Reflector(Generic[ValueT]):
             for task in (watching, found_dead):
                 task.cancel()
             await asyncio.gather(watching, found_dead, return_exceptions=True)
+            self.freshness.closed()  # until the next one stands, be that a moment
         if self._clock() - began < MIN_WATCH_SECONDS:
             await self._pause()  # whoever ends each watch at once shall not be asked in a tight loop
 
@@ -169,7 +169,6 @@ class Reflector(Generic[ValueT]):
             return None
 
     def _begin_again(self, why: str) -> None:
-        self.freshness.closed()
         self._version = ""
         self._log.info("listing again", why=why)
 
