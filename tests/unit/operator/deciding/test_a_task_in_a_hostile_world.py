@@ -146,6 +146,7 @@ class World(RuleBasedStateMachine):
     # --- what the API server does -------------------------------------------------------------------------------
 
     def changed(self) -> None:
+        self.history.job_failed |= self.job is not None and bool(self.job.failure_reason)
         self.caches["task"].record(self.task)
         self.caches["job"].record(self.job)
         self.caches["pods"].record(tuple(each.view for each in self.pods if each.exists))
@@ -210,7 +211,6 @@ class World(RuleBasedStateMachine):
 
     def finish_job(self, failure: str) -> None:
         assert self.job is not None
-        self.history.job_failed |= bool(failure)
         self.finished_at = self.now
         self.job = replace(self.job, finished=True, failure_reason=failure)
 
@@ -519,7 +519,7 @@ class World(RuleBasedStateMachine):
             Reason.JOB_DELETED: history.job_was_deleted,
             Reason.POD_DELETED: history.a_pod_was_doomed,
             Reason.POD_FAILED: any(each.evicted for each in self.pods),
-            Reason.JOB_FAILED: self.job is not None and bool(self.job.failure_reason),
+            Reason.JOB_FAILED: history.job_failed,
             Reason.START_DEADLINE: self.is_late() and not any(each.runs for each in self.pods),
             Reason.RESULT_LOST: 0 in exits,
             Reason.TOOL_NOT_FOUND: history.tool_was_missing and history.posts == 0,
