@@ -17,6 +17,8 @@ RETIRED_TTL_SECONDS: Final = 600
 """How long a finished Job and its pod, and so its log, stay behind the task's end."""
 STOP_NOW_SECONDS: Final = 1
 """The Job's deadline by which Kubernetes is told to end its pod."""
+KEPT_WITH_TASK: Final = timedelta(hours=1)
+"""A finished Job that its task will take along within this time is left alone, which saves a request a task."""
 _LINGER: Final = timedelta(seconds=30)
 """How long a pod may take to end after its tool ended by itself: sidecars, and the kubelet's own delay."""
 
@@ -45,6 +47,9 @@ def retirement(observation: Observation, status: TaskStatus) -> tuple[tuple[Acti
     running = not job.finished and not job.failure_reason
     stop = running and (not _ended_well(observation.pods) or observation.now >= patience)
     again = patience if running and not stop else None
+    goes_soon = status.expires_at is not None and status.expires_at - ended_at <= KEPT_WITH_TASK
+    if goes_soon and not stop:
+        return (), again
     stopped = job.active_deadline_seconds == STOP_NOW_SECONDS
     if job.ttl_seconds_after_finished == RETIRED_TTL_SECONDS and (stopped or not stop):
         return (), again

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_operator.executions import execution_to_json
 from mcptasks_operator.observation import Execution
 from mcptasks_operator.observe import job_view, pod_seen, pods_seen
-
-Json = dict[str, Any]
 
 CREATED = "2026-11-29T12:00:00Z"
 EXECUTION = Execution(
@@ -90,7 +89,7 @@ def test_only_the_jobs_own_pods_are_seen_the_oldest_first() -> None:
         pod("first"),
     ]
 
-    seen = pods_seen(documents, job=job_view(job(), task_uid="task-uid"))
+    seen = pods_seen(documents, job_uid=job_view(job(), task_uid="task-uid").uid, execution=None)
 
     assert [each.name for each in seen] == ["first", "second"]
 

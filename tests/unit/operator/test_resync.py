@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, NotFoundError, RejectedError, RetryableError
 from mcptasks_operator.drift import Drift
 from mcptasks_operator.errors import InstallationError
@@ -14,8 +15,6 @@ from mcptasks_operator.metrics import Metrics
 from mcptasks_operator.resync import Resync
 from mcptasks_operator.store import Store
 from mcptasks_operator.testing.cluster import Call, FakeCluster, Fault
-
-Json = dict[str, Any]
 
 NAMESPACE = "ns"
 OURS = {names.MANAGED_BY_LABEL: names.MANAGED_BY, names.TASK_LABEL: "mt-a"}

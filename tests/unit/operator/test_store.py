@@ -1,15 +1,12 @@
 """What was last seen: the newest version of each object, and nothing of what is gone."""
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS
 from mcptasks_operator.store import Store
-
-Json = dict[str, Any]
 
 
 def thing(name: str = "a", version: object = 1, task: str = "") -> Json:

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TOOLS, ConflictError, RejectedError, RetryableError
 from mcptasks_operator.testing.cluster import Call, Fault
 from mcptasks_operator.testing.desk import NAMESPACE, Desk
-
-Json = dict[str, Any]
 
 TRIAL = Call("create", "jobs")
 

@@ -37,6 +37,10 @@ RETIRE = RetireJob(name=TASK, uid=JOB_UID, ttl_seconds=600, stop=False)
 RETIRE_AND_STOP = RetireJob(name=TASK, uid=JOB_UID, ttl_seconds=600, stop=True)
 STOP = StopJob(name=TASK, uid=JOB_UID)
 OVER = status(Phase.COMPLETED, reason=Reason.SUCCEEDED, finished_at=ago(10), expires_at=ahead(3590))
+DAY = 86_400
+KEPT_FOR_MORE_THAN_AN_HOUR = task(retention_seconds=3601)
+KEPT_FOR_A_DAY = task(retention_seconds=DAY)
+OVER_FOR_A_DAY = status(Phase.COMPLETED, reason=Reason.SUCCEEDED, finished_at=ago(10), expires_at=ahead(DAY - 10))
 REPORTED = status(report=Report(result='{"content":[]}'))
 CANCELLING = Stopping(reason=Reason.CANCELLED, at=ago(3))
 
@@ -52,7 +56,19 @@ def actions(seen: Observation) -> list[Action]:
 AFTER = [
     pytest.param(observation(), [], id="nothing is done to a Job that runs"),
     pytest.param(
-        observation(pods=(pod(ended(0, "done")),)), [RETIRE], id="a Job that ended well is left to end by itself"
+        observation(task=KEPT_FOR_A_DAY, pods=(pod(ended(0, "done")),)),
+        [RETIRE],
+        id="a Job that ended well is left to end by itself",
+    ),
+    pytest.param(
+        observation(pods=(pod(ended(0, "done")),)),
+        [],
+        id="a Job that goes with its task within the hour is left",
+    ),
+    pytest.param(
+        observation(task=KEPT_FOR_MORE_THAN_AN_HOUR, pods=(pod(ended(0, "done")),)),
+        [RETIRE],
+        id="a Job that its task takes along after more than an hour is retired",
     ),
     pytest.param(
         observation(task=task(REPORTED)), [RETIRE_AND_STOP], id="a Job that runs on after its result is stopped"
@@ -63,7 +79,9 @@ AFTER = [
         id="a Job that may start a pod after the result is stopped",
     ),
     pytest.param(
-        observation(job=job(finished=True), pods=(pod(ended(0, "done")),)), [RETIRE], id="a finished Job needs no stop"
+        observation(task=KEPT_FOR_A_DAY, job=job(finished=True), pods=(pod(ended(0, "done")),)),
+        [RETIRE],
+        id="a finished Job needs no stop",
     ),
     pytest.param(observation(job=job(deleting=True)), [], id="a Job that is being deleted needs nothing"),
     pytest.param(observation(job=job(is_ours=False), task=task(), pods=()), [], id="somebody else's Job is left alone"),
@@ -81,7 +99,11 @@ AFTER = [
         id="a stop that was done is not done again",
     ),
     pytest.param(over(RETIRED, pod(ended(), phase="Succeeded")), [], id="what is retired is left alone"),
-    pytest.param(over(job(), pod(ended(), phase="Succeeded")), [RETIRE], id="a retirement that a crash lost is done"),
+    pytest.param(
+        over(job(), pod(ended(), phase="Succeeded"), status=OVER_FOR_A_DAY),
+        [RETIRE],
+        id="a retirement that a crash lost is done",
+    ),
     pytest.param(over(job(), pod(running())), [RETIRE_AND_STOP], id="a pod that runs on for nobody is stopped"),
     pytest.param(
         over(job(ttl_seconds_after_finished=600, active_deadline_seconds=1), pod(running())),
@@ -128,7 +150,7 @@ def test_what_comes_after(seen: Observation, expected: list[Action]) -> None:
 
 
 def test_an_end_is_told_once_with_its_reason_after_the_job_is_retired() -> None:
-    seen = observation(pods=(pod(ended(3)),), log=log())
+    seen = observation(task=KEPT_FOR_A_DAY, pods=(pod(ended(3)),), log=log())
 
     first = decide(seen)
     second = decide(observation(task=task(first.status), pods=seen.pods))
