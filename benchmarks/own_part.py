@@ -12,7 +12,7 @@ from typing import Final
 
 from benchmarks.rig import Moments, Rig, p50, percentile, watching
 
-from mcptasks_crds.kube import Json
+from mcptasks_crds.base import Json
 from mcptasks_devcluster.eventually import eventually
 
 POLL_SECONDS: Final = 0.010

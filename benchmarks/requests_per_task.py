@@ -12,7 +12,8 @@ from typing import Final
 import yaml
 from benchmarks.rig import Rig, rig
 
-from mcptasks_crds.kube import TASKS, Json, Kube, NotFoundError
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import TASKS, Kube, NotFoundError
 from mcptasks_devcluster.eventually import eventually
 
 COUNTED_VERBS: Final = frozenset({"create", "get", "patch", "update", "delete"})

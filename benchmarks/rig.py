@@ -18,7 +18,8 @@ from typing import Any, Final
 import aiohttp
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Json, Kube
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kube
 from mcptasks_devcluster.crds import install_crds
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.services import services

@@ -8,6 +8,9 @@ from pydantic.alias_generators import to_camel
 
 from .times import format_time
 
+Json = dict[str, Any]
+"""An object as the API server has it."""
+
 
 def enforced(**keywords: JsonValue) -> Any:
     """Keywords for a field's schema in the CRD: the API server enforces them, the model does not.

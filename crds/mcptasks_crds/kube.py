@@ -17,8 +17,7 @@ import aiohttp
 from kubernetes.aio import client, config
 
 from . import names
-
-Json = dict[str, Any]
+from .base import Json
 
 REQUEST_TIMEOUT_SECONDS: Final = 30.0
 MERGE_PATCH: Final = "application/merge-patch+json"

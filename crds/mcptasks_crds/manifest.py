@@ -17,6 +17,7 @@ import yaml
 from pydantic import BaseModel
 
 from . import names
+from .base import Json
 from .cel import Rules
 from .columns import TASK_COLUMNS, TASK_SELECTABLE, TOOL_COLUMNS, Column
 from .rules import TASK_RULES
@@ -24,8 +25,6 @@ from .structural import structural_schema
 from .task import McpTask, TaskSpec, TaskStatus
 from .tool import McpTool, ToolSpec, ToolStatus
 from .tool_rules import TOOL_RULES
-
-Json = dict[str, Any]
 
 CHART_TEMPLATES: Final = Path("charts/mcptasks/templates")
 """Where the chart's templates are, below the repository's root."""

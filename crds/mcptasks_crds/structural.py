@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, NoDefault
 from pydantic_core import core_schema
 
-Json = dict[str, Any]
+from .base import Json
 
 _KEPT: Final = frozenset(
     {

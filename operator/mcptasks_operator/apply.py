@@ -3,11 +3,12 @@
 import socket
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, assert_never
+from typing import assert_never
 
 import structlog
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import EVENTS, JOBS, PODS, TASKS, ConflictError, KubeError, NotFoundError, RejectedError
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import McpTask, TaskStatus
@@ -23,8 +24,6 @@ from .leadership import Leadership
 from .observation import Refusal
 from .patches import merge_patch
 from .store import Store
-
-Json = dict[str, Any]
 
 _log = structlog.get_logger(__name__)
 

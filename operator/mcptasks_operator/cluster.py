@@ -5,11 +5,10 @@ All raise `mcptasks_crds.kube.KubeError`, in the kind that says what the caller 
 """
 
 from collections.abc import AsyncIterator
-from typing import Any, Protocol
+from typing import Protocol
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import Kind
-
-Json = dict[str, Any]
 
 
 class Cluster(Protocol):

@@ -1,14 +1,13 @@
 """Kubernetes Events: what people see in `kubectl describe mcptask`."""
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.task import McpTask
 
 from .decision import RecordEvent
-
-Json = dict[str, Any]
 
 MAX_NOTE_BYTES: Final = 1024
 """The API server's own limit for a note."""

@@ -5,10 +5,11 @@ from dataclasses import asdict
 
 from pydantic import TypeAdapter, ValidationError
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.tool import McpTool
 
 from .observation import Execution
-from .templates import Json, main_container
+from .templates import main_container
 
 _EXECUTION = TypeAdapter(Execution)
 

@@ -6,18 +6,17 @@ Only raw events are handled: kopf's other handlers would add finalizers and anno
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import kopf
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TOOLS, Kind
 
 from .drift import Drift
 from .keys import Key, keys_about, tool_key
 from .metrics import Metrics
 from .store import KINDS, Store, version_of
-
-Json = dict[str, Any]
 
 DELETED: Final = "DELETED"
 

@@ -10,8 +10,9 @@ import posixpath
 from typing import Final
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 
-from .templates import Json, containers
+from .templates import containers
 
 USER: Final = 65532
 """Who runs a tool whose author named nobody: the `nonroot` user of the common base images."""

@@ -6,6 +6,7 @@ Pure: the same task and tool give the same Job, so that a second POST of it chan
 from typing import Any, Final
 
 from mcptasks_crds import arguments, jsontext, names
+from mcptasks_crds.base import Json
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.schemas import Schema, SchemaError
 from mcptasks_crds.task import McpTask
@@ -17,7 +18,7 @@ from .hardening import harden
 from .podcontract import give_task, inline_arguments
 from .references import argument_references
 from .refusals import refusals
-from .templates import Json, read_template
+from .templates import read_template
 
 DEADLINE_SLACK_SECONDS: Final = 60
 """How much later than the operator Kubernetes itself ends a task's pod: only where the operator is dead."""

@@ -2,14 +2,12 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import Kind
 
 from .cluster import Cluster
 from .metrics import Metrics
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,10 @@ def job_view(document: Json, *, task_uid: str) -> JobView:
     )
 
 
-def pods_seen(documents: Iterable[Json], *, job: JobView) -> tuple[PodSeen, ...]:
-    """The Job's own pods, oldest first."""
-    owned = (document for document in documents if _is_owned(document, job.uid))
-    return tuple(sorted((pod_seen(document, job.execution) for document in owned), key=_age))
+def pods_seen(documents: Iterable[Json], *, job_uid: str | None, execution: Execution | None) -> tuple[PodSeen, ...]:
+    """The pods that the Job of that uid made, oldest first; none where there never was such a Job."""
+    owned = (document for document in documents if _is_owned(document, job_uid))
+    return tuple(sorted((pod_seen(document, execution) for document in owned), key=_age))
 
 
 def pod_seen(document: Json, execution: Execution | None) -> PodSeen:
@@ -134,7 +134,7 @@ def _true_conditions(document: Json) -> dict[str, Json]:
     return {condition["type"]: condition for condition in conditions if condition["status"] == "True"}
 
 
-def _is_owned(document: Json, uid: str) -> bool:
+def _is_owned(document: Json, uid: str | None) -> bool:
     return any(owner["uid"] == uid for owner in document["metadata"].get("ownerReferences", ()))
 
 

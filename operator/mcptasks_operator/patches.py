@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-Json = dict[str, Any]
+from mcptasks_crds.base import Json
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> Json:

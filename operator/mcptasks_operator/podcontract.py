@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from mcptasks_crds import arguments, names
+from mcptasks_crds.base import Json
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.tool import McpTool
 
 from .expansion import escape
 from .hardening import TERMINATION_MESSAGE_PATH
-from .templates import Json, containers, main_container
+from .templates import containers, main_container
 
 ARGUMENTS_FILE: Final = f"{names.CONTRACT_PATH}/{arguments.ARGUMENTS_KEY}"
 """What `$MCPTASK_ARGUMENTS` names."""

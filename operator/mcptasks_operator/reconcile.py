@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 import structlog
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, TASKS, ConflictError, KubeError, NotFoundError
 from mcptasks_crds.task import McpTask, TaskStatus
 
@@ -18,11 +19,9 @@ from .decision import ConfirmJob, ConfirmPods, CreateJob, Decision, Need, ReadLo
 from .errors import UnsettledError
 from .logs import LogReader
 from .metrics import Metrics
-from .observation import Absent, JobView, LogSeen, Observation, Refusal
+from .observation import Absent, JobView, LogSeen, Observation, PodSeen, Refusal
 from .observe import job_view, pods_seen
 from .store import Store
-
-Json = dict[str, Any]
 
 MOST_NEEDS: Final = 8
 """Needs met in one pass. Each is asked once for one state of the cluster: a decision that goes on asking is wrong."""
@@ -101,11 +100,19 @@ class TaskReconciler:
             task=task,
             tool=self.catalogue.holder(task.spec.tool.name),
             job=job,
-            pods=pods_seen(self.store.pods_of(task.metadata.name), job=job) if isinstance(job, JobView) else (),
+            pods=self._pods(task, job),
             pods_confirmed=facts.pods_confirmed,
             log=facts.log,
             refusal=facts.refusal,
         )
+
+    def _pods(self, task: McpTask, job: JobView | Absent) -> tuple[PodSeen, ...]:
+        documents = self.store.pods_of(task.metadata.name)
+        if isinstance(job, JobView):
+            return pods_seen(documents, job_uid=job.uid, execution=job.execution)
+        # A Job that is gone may have left a pod behind, which still runs for its grace.
+        recorded = task.status.job
+        return pods_seen(documents, job_uid=None if recorded is None else recorded.uid, execution=None)
 
     def _job(self, task: McpTask, facts: Facts) -> JobView | Absent:
         # The store first: what the watch brought meanwhile is newer than the answer to a question of this pass.

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 
 from .expansion import references
-from .templates import Json, containers
+from .templates import containers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,10 @@ import posixpath
 from collections.abc import Iterator, Mapping
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.tool import McpTool
 
-from .templates import ROOT, Json, containers, main_container
+from .templates import ROOT, containers, main_container
 
 
 def refusals(template: Json, *, tool: McpTool) -> Iterator[str]:

@@ -8,7 +8,7 @@ read, and every task and tool is looked at once more.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -20,8 +20,6 @@ from .drift import Drift
 from .errors import InstallationError
 from .keys import Key, keys_about, task_key, tool_key
 from .store import KINDS, Store, is_newer, version_of
-
-Json = dict[str, Any]
 
 PAGE_SIZE: Final = "500"
 CATCH_UP_SECONDS: Final = 3.0

@@ -14,9 +14,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 
 from .expansion import references
-from .templates import Json, containers
+from .templates import containers
 
 
 @dataclass(frozen=True, kw_only=True)

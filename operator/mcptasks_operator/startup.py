@@ -10,10 +10,11 @@ from typing import Final
 import kopf
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, Kind, Kube
 
 from .errors import WatchError
-from .handlers import Json, Take, register
+from .handlers import Take, register
 from .resync import SELECTORS
 
 SERVER_TIMEOUT_SECONDS: Final = 240

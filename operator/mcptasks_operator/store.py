@@ -7,13 +7,12 @@ as Kubernetes 1.35 allows; where one is no number, the later word is taken.
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind
 from mcptasks_crds.phases import Phase
-
-Json = dict[str, Any]
 
 KINDS: Final = (TASKS, TOOLS, JOBS, PODS)
 """What is watched."""

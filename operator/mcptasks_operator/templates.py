@@ -11,11 +11,10 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.reasons import Reason
 
 from .errors import JobRefusedError
-
-Json = dict[str, Any]
 
 ROOT: Final = "job.template"
 MAIN_CONTAINER: Final = "tool"

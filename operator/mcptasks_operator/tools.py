@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, TOOLS, ConflictError, NotFoundError, RejectedError
 from mcptasks_crds.tool import READY, McpTool, ToolStatus
 
@@ -16,8 +17,6 @@ from .conditions import ACCEPTED, JOB_REJECTED, UNTRIED, Verdict, condition, too
 from .patches import merge_patch
 from .store import Store
 from .tool_checks import environment_gap, name_conflicts, tool_problems, trial_job
-
-Json = dict[str, Any]
 
 TRY_AGAIN: Final = timedelta(minutes=5)
 """When a Job that the API server refused is tried again: a quota, a service account or a policy may have changed."""

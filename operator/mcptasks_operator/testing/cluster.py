@@ -5,13 +5,12 @@ from collections.abc import AsyncIterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TASKS, TOOLS, ConflictError, Kind, KubeError, NotFoundError, RejectedError
 from mcptasks_crds.phases import Phase
-
-Json = dict[str, Any]
 
 WITH_STATUS: Final = (TASKS, TOOLS)
 """Kinds whose status is a subresource; the operator writes no other kind's."""

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS
 from mcptasks_crds.times import format_time
 from mcptasks_operator.apply import Applier
@@ -17,8 +18,6 @@ from mcptasks_operator.store import KINDS, Store
 from mcptasks_operator.tools import ToolReconciler
 
 from .cluster import Call, FakeCluster, pod_manifest
-
-Json = dict[str, Any]
 
 NAMESPACE = "ns"
 

@@ -4,12 +4,11 @@ import asyncio
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import PODS, Kube, NotFoundError
-
-Json = dict[str, Any]
 
 MAIN: Final = "tool"
 PATIENCE_SECONDS: Final = 30.0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, TASKS, TOOLS, Kind, Kube, NotFoundError
 from mcptasks_crds.phases import Phase
 from mcptasks_operator.service import Operator
@@ -15,8 +16,6 @@ from mcptasks_operator.settings import Settings
 
 from .kubelet import FakeKubelet
 from .proxy import FaultProxy
-
-Json = dict[str, Any]
 
 PATIENCE_SECONDS: Final = 40.0
 

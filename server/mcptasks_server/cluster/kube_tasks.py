@@ -8,7 +8,8 @@ from typing import Any, Final
 import structlog
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import SECRETS, TASKS, ConflictError, Json, Kind, Kube, NotFoundError, RejectedError
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import SECRETS, TASKS, ConflictError, Kind, Kube, NotFoundError, RejectedError
 from mcptasks_crds.task import McpTask
 from mcptasks_server.caller import Caller
 from mcptasks_server.errors import RefusedError, UnavailableError

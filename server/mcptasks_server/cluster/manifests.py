@@ -5,7 +5,7 @@ from typing import Any
 
 from mcptasks_crds import names
 from mcptasks_crds.arguments import arguments_secret_data, secret_properties
-from mcptasks_crds.kube import Json
+from mcptasks_crds.base import Json
 from mcptasks_crds.limits import ARGUMENTS_INLINE_BYTES
 from mcptasks_server.caller import Caller
 from mcptasks_server.tasks import NewTask

@@ -12,7 +12,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
-from mcptasks_crds.kube import GoneError, Json, Kind, Kube, KubeError
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import GoneError, Kind, Kube, KubeError
 from mcptasks_server.metrics import Metrics
 
 from .freshness import Freshness

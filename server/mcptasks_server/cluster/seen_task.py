@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcptasks_crds.kube import Json
+from mcptasks_crds.base import Json
 from mcptasks_crds.task import McpTask
 
 MAX_CACHED_RESULT: Final = 8 * 1024

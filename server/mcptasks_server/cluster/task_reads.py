@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 
-from mcptasks_crds.kube import TASKS, Json, Kube, NotFoundError, RejectedError
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import TASKS, Kube, NotFoundError, RejectedError
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import McpTask
 from mcptasks_server.errors import RefusedError

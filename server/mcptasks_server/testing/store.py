@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import Json
+from mcptasks_crds.base import Json
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.times import format_time
 from mcptasks_server.caller import Caller

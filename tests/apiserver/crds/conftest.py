@@ -1,14 +1,13 @@
 """Tasks and tools in a real API server, as a rule's test needs them."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TASKS, Kube
 
-Json = dict[str, Any]
 MakeTask = Callable[..., Awaitable[str]]
 
 SPEC: Json = {"tool": {"name": "build"}, "arguments": "{}", "caller": "alice"}

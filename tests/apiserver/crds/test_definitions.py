@@ -5,18 +5,17 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TASKS, TOOLS, Kube, RejectedError
 from mcptasks_crds.manifest import custom_resource_definitions, templates
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.tool import McpTool
 
-Json = dict[str, Any]
 MakeTask = Callable[..., Awaitable[str]]
 
 pytestmark = pytest.mark.apiserver

@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from itertools import cycle, islice
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,7 +31,6 @@ from mcptasks_crds.task import (
     ToolSeen,
 )
 
-Json = dict[str, Any]
 MakeTask = Callable[..., Awaitable[str]]
 
 pytestmark = pytest.mark.apiserver

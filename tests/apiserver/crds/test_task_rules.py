@@ -3,16 +3,15 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 import pytest
 
 from mcptasks_crds import limits
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TASKS, Kube, RejectedError
 from mcptasks_crds.phases import SUCCESSORS, Phase, may_follow
 from mcptasks_crds.rules import TASK_IS_OVER, TASK_RULES
 
-Json = dict[str, Any]
 MakeTask = Callable[..., Awaitable[str]]
 
 pytestmark = pytest.mark.apiserver

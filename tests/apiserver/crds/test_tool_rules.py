@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TOOLS, Kube, RejectedError
 from mcptasks_crds.tool_rules import TOOL_RULES
-
-Json = dict[str, Any]
 
 pytestmark = pytest.mark.apiserver
 

@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, TASKS, TOOLS, ConflictError, Kind, NotFoundError, RejectedError
 from mcptasks_operator.cluster import Cluster
 from mcptasks_operator.testing.cluster import FakeCluster
 from mcptasks_operator.testing.world import tool_manifest
 
 pytestmark = pytest.mark.apiserver
-
-Json = dict[str, Any]
 
 
 @pytest.fixture(params=["in memory", "real"])

@@ -6,19 +6,17 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import EVENTS, JOBS, TASKS, Kube, RejectedError
 from mcptasks_crds.phases import Phase
 from mcptasks_operator.testing.world import World
 
 pytestmark = pytest.mark.apiserver
-
-Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[3]
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from mcptasks_crds.kube import TASKS, Json, Kind, Kube
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import TASKS, Kind, Kube
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.cluster.backend import Backend
 from mcptasks_server.metrics import Metrics

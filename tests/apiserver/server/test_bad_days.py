@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcptasks_crds.kube import SECRETS, TASKS, GoneError, Json, Kind, Kube
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import SECRETS, TASKS, GoneError, Kind, Kube
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_operator.testing.proxy import Fault, FaultProxy

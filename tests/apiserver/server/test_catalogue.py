@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import TOOLS, Json, Kube
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import TOOLS, Kube
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.cluster.backend import Backend
 

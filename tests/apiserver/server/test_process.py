@@ -14,7 +14,8 @@ import aiohttp
 import pytest
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import SECRETS, TASKS, TOOLS, Json, Kube
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import SECRETS, TASKS, TOOLS, Kube
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.testing.contract import RESULT, Hand, over
 from mcptasks_server.testing.wire import Wire

@@ -12,7 +12,8 @@ from mcptasks.client import TaskHandle, TasksClient
 from mcptasks.errors import InternalServerError, UnreachableError
 from mcptasks.models import CompletedTask
 from mcptasks_crds import names
-from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Json, Kube
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kube
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.productimage.building import build_image, image_name
 from mcptasks_devcluster.services import Services, services

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcptasks_crds.kube import Json
+from mcptasks_crds.base import Json
 from mcptasks_crds.times import format_time
 from mcptasks_server.errors import UnavailableError
 from mcptasks_server.testing import InMemoryTaskStore
