@@ -1,0 +1,145 @@
+"""docs/endings.md lists every reason, and says of each what the operator decides and the server shows."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcptasks_crds.limits import RESULT_STORED_BYTES
+from mcptasks_crds.phases import Phase
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.task import Report, Stopping
+from mcptasks_operator.decide import decide
+from mcptasks_operator.observation import Absent, Observation, Refusal
+from mcptasks_operator.samples import (
+    ago,
+    ended,
+    execution,
+    job,
+    log,
+    observation,
+    pod,
+    running,
+    status,
+    task,
+    waiting,
+)
+from mcptasks_server.projection import detailed_task
+
+ROOT = Path(__file__).parents[3]
+PAGE = "docs/endings.md"
+UNUSED = "Not used yet"
+ANY_OBJECT = '{"type": "object"}'
+
+
+def fresh(**fields: Any) -> Observation:
+    return observation(**{"task": task(), "job": Absent.CONFIRMED, "pods": (), **fields})
+
+
+def refused(reason: Reason) -> Observation:
+    return fresh(refusal=Refusal(reason=reason, message="refused"))
+
+
+def tool_ended(code: int, message: str = "said", **fields: Any) -> Observation:
+    schema = fields.pop("schema", None)
+    made = job(execution=execution(output_schema=schema))
+    return observation(job=made, log=log(), pods=(pod(ended(code, message, **fields)),))
+
+
+def reported(result: str) -> Observation:
+    return observation(task=task(status(report=Report(result=result))))
+
+
+def stopped(reason: Any) -> Observation:
+    stopping = Stopping(reason=reason, at=ago(3))
+    over = pod(ended(143), phase="Failed", deleting=True)
+    return observation(task=task(status(Phase.STOPPING, stopping=stopping)), pods=(over,), log=log())
+
+
+def waits_for(reason: str, **fields: Any) -> Observation:
+    waits = pod(waiting(reason), phase="Pending")
+    return observation(task=task(status(Phase.PENDING, pod=False)), pods=(waits,), **fields)
+
+
+OBSERVATIONS: dict[Reason, Observation] = {
+    Reason.SUCCEEDED: tool_ended(0),
+    Reason.TOOL_ERROR: reported('{"content":[],"isError":true}'),
+    Reason.EXIT_CODE: tool_ended(3),
+    Reason.SIGNALLED: tool_ended(143),
+    Reason.OUT_OF_MEMORY: tool_ended(137, reason="OOMKilled"),
+    Reason.RUN_LIMIT: stopped(Reason.RUN_LIMIT),
+    Reason.OUTPUT_INVALID: tool_ended(0, "[]", schema=ANY_OBJECT),
+    Reason.CANCELLED: stopped(Reason.CANCELLED),
+    Reason.TOOL_NOT_FOUND: fresh(tool=None),
+    Reason.TOOL_INVALID: refused(Reason.TOOL_INVALID),
+    Reason.ARGUMENTS_INVALID: refused(Reason.ARGUMENTS_INVALID),
+    Reason.JOB_REJECTED: refused(Reason.JOB_REJECTED),
+    Reason.JOB_NAME_TAKEN: fresh(job=job(is_ours=False)),
+    Reason.IMAGE_INVALID: waits_for("InvalidImageName"),
+    Reason.CONTAINER_CANNOT_RUN: tool_ended(128, reason="StartError"),
+    Reason.START_DEADLINE: waits_for("ErrImagePull", job=job(created_at=ago(300)), pods_confirmed=True),
+    Reason.JOB_DELETED: observation(job=Absent.CONFIRMED, pods=()),
+    Reason.POD_DELETED: observation(pods=(pod(running(), deleting=True),)),
+    Reason.POD_FAILED: observation(pods=(pod(running(), phase="Failed", reason="Evicted"),)),
+    Reason.JOB_FAILED: observation(
+        job=job(finished=True, failure_reason="BackoffLimitExceeded"),
+        task=task(status(pod=False)),
+        pods=(),
+        pods_confirmed=True,
+    ),
+    Reason.RESULT_LOST: observation(job=job(finished=True), task=task(status(pod=False)), pods=(), pods_confirmed=True),
+    Reason.RESULT_TOO_LARGE: tool_ended(0, '{"x": "' + "y" * RESULT_STORED_BYTES + '"}', schema=ANY_OBJECT),
+}
+"""For each reason something that is seen, from which the operator decides so."""
+
+
+@pytest.fixture
+def sections(page: Callable[[str], Any]) -> dict[str, str]:
+    """Each heading of a reason, with the heading above it."""
+    found = [(title, above) for above, title in page(PAGE).sections()]
+    assert len(dict(found)) == len(found)
+    return dict(found)
+
+
+def test_the_page_has_every_reason_and_no_other(sections: dict[str, str]) -> None:
+    assert sections.keys() == set(Reason)
+
+
+def test_what_is_not_used_yet_is_said_nowhere_in_the_code_and_all_else_is(sections: dict[str, str]) -> None:
+    unused = {reason for reason in Reason if sections[reason] == UNUSED}
+    source = "\n".join(path.read_text() for path in (ROOT / "operator" / "mcptasks_operator").glob("*.py"))
+    said = set(re.findall(r"Reason\.([A-Z_]+)", source))
+
+    assert {reason for reason in Reason if reason.name not in said} == unused
+    assert set(OBSERVATIONS) == set(Reason) - unused
+
+
+@pytest.mark.parametrize("reason", OBSERVATIONS, ids=str)
+def test_every_reason_ends_in_the_phase_of_its_section(reason: Reason, sections: dict[str, str]) -> None:
+    decision = decide(OBSERVATIONS[reason])
+    shown = detailed_task(task().model_copy(update={"status": decision.status})).members()
+
+    assert decision.status.reason == reason
+    assert sections[reason].startswith(f"`{decision.status.phase}`")
+    assert shown["status"] == str(decision.status.phase).lower()
+    if decision.status.phase is Phase.FAILED:
+        assert shown["error"]["code"] == -32603
+        assert shown["error"]["data"] == {"reason": reason}
+        assert shown["error"]["message"] == shown["statusMessage"] == decision.status.message
+    if decision.status.phase is Phase.COMPLETED and decision.status.result and decision.status.result.inline:
+        is_error = '"isError":true' in decision.status.result.inline
+        assert is_error == ("a tool error" in sections[reason])
+
+
+def test_every_reason_that_is_used_names_a_test_that_exists(
+    page: Callable[[str], Any], sections: dict[str, str]
+) -> None:
+    here = page(PAGE)
+    for reason, above in sections.items():
+        tests = re.findall(r"^Test:\s+\[([^\]]+)\]\(([^)]+)\)$", here.section(reason), re.MULTILINE)
+        assert len(tests) == (above != UNUSED), reason
+        for name, target in tests:
+            file = (here.path.parent / target).resolve()
+            assert file.name == name or f"def {name}(" in file.read_text("utf-8"), (reason, name)
