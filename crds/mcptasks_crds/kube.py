@@ -33,10 +33,12 @@ METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s
 class KubeError(Exception):
     """The API server did not do what was asked."""
 
-    def __init__(self, message: str, *, status: int | None = None, reason: str = "") -> None:
+    def __init__(self, message: str, *, status: int | None = None, reason: str = "", words: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.reason = reason
+        self.words = words or message
+        """What the API server said, without what was asked of it: for people who know nothing of the request."""
 
 
 class NotFoundError(KubeError):
@@ -55,9 +57,15 @@ class RetryableError(KubeError):
     """It may work later (429, 5xx, no answer). Whether it was done is not known."""
 
     def __init__(
-        self, message: str, *, status: int | None = None, reason: str = "", delay_seconds: float | None = None
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        reason: str = "",
+        words: str = "",
+        delay_seconds: float | None = None,
     ) -> None:
-        super().__init__(message, status=status, reason=reason)
+        super().__init__(message, status=status, reason=reason, words=words)
         self.delay_seconds = delay_seconds
 
 
@@ -294,12 +302,11 @@ def _error(what: str, status: int, body: bytes, headers: Mapping[str, str] | Non
             message, reason = str(document.get("message", message))[:2000], str(document.get("reason", ""))
     except ValueError:
         pass
+    said: dict[str, Any] = {"status": status, "reason": reason, "words": message}
     if status == 410:
-        return GoneError(f"{what}: {message}", status=status, reason=reason)
+        return GoneError(f"{what}: {message}", **said)
     kind = _KINDS.get(status)
     if kind is not None:
-        return kind(f"{what}: {message}", status=status, reason=reason)
+        return kind(f"{what}: {message}", **said)
     delay = (headers or {}).get("Retry-After", "")
-    return RetryableError(
-        f"{what}: {message}", status=status, reason=reason, delay_seconds=float(delay) if delay.isdigit() else None
-    )
+    return RetryableError(f"{what}: {message}", delay_seconds=float(delay) if delay.isdigit() else None, **said)

@@ -74,7 +74,7 @@ class Applier:
         except ConflictError:  # also what a repeated POST meets whose first answer was lost
             made = await self.cluster.get(JOBS, self.namespace, names.job_name(task.metadata.name))
         except RejectedError as refused:
-            return Refusal(reason=Reason.JOB_REJECTED, message=str(refused))
+            return Refusal(reason=Reason.JOB_REJECTED, message=refused.words)
         return self._seen_job(made, task)
 
     async def write_status(self, task: McpTask, status: TaskStatus) -> Json | None:

@@ -119,10 +119,8 @@ def _required_variables(template: Json, *, task: McpTask, tool: McpTool) -> froz
     required: set[str] = set()
     for reference in argument_references(template["spec"]):
         if reference.variable not in possible.values():
-            raise JobRefusedError(
-                Reason.TOOL_INVALID,
-                f"{reference.field}: $({reference.variable}): no property of inputSchema has that variable",
-            )
+            problem = _why_no_variable(reference.variable, tool)
+            raise JobRefusedError(Reason.TOOL_INVALID, f"{reference.field}: $({reference.variable}): {problem}")
         required.add(reference.variable)
     for each, reason in missing.items():
         if possible.get(each) in required:
@@ -131,6 +129,13 @@ def _required_variables(template: Json, *, task: McpTask, tool: McpTool) -> froz
                 f"/{each}: {reason}, and the tool takes it as $({possible[each]})",
             )
     return frozenset(required)
+
+
+def _why_no_variable(variable: str, tool: McpTool) -> str:
+    for each, reason in arguments.properties_without_variable(tool.spec.input_schema).items():
+        if names.argument_variable(each) == variable:
+            return f"the property {each} has no variable: {reason}"
+    return "no property of inputSchema has that variable"
 
 
 def _owner(task: McpTask) -> Json:

@@ -87,7 +87,7 @@ class ToolReconciler:
             if _NO_DRY_RUN in str(refused):
                 return Verdict(ready=True, reason=UNTRIED, message=str(refused))
             self.tried[tool.metadata.uid] = self.clock()
-            return Verdict(ready=False, reason=JOB_REJECTED, message=str(refused))
+            return Verdict(ready=False, reason=JOB_REJECTED, message=refused.words)
         self.tried.pop(tool.metadata.uid, None)
         return Verdict(ready=True, reason=ACCEPTED)
 

@@ -1,11 +1,11 @@
-"""What goes to standard output: the result and nothing else."""
+"""What goes to standard output: the result and nothing else. Why there is none goes to standard error."""
 
 import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
-from mcptasks.models import CompletedTask, Task, Tool, ToolResult
+from mcptasks.models import CompletedTask, FailedTask, Task, Tool, ToolResult
 
 from .options import Output
 from .pretty import pretty
@@ -14,9 +14,10 @@ from .pretty import pretty
 class Printer:
     """Writes results to a stream."""
 
-    def __init__(self, output: Output, *, stream: TextIO | None = None) -> None:
+    def __init__(self, output: Output, *, stream: TextIO | None = None, errors: TextIO | None = None) -> None:
         self._output = output
         self._stream = sys.stdout if stream is None else stream
+        self._errors = sys.stderr if errors is None else errors
 
     def result(self, result: ToolResult) -> None:
         """The result of a call that never was a task."""
@@ -26,11 +27,13 @@ class Printer:
             self._line(text_of(result))
 
     def outcome(self, task: Task) -> None:
-        """How a task ended. As text, that is its result, if it has one; as JSON, the whole task."""
+        """How a task ended. As text, that is its result, or on the other stream why it has none; as JSON, the task."""
         if self._output is Output.JSON:
             self._json(task.document())
         elif isinstance(task, CompletedTask):
             self._line(text_of(task.result))
+        elif isinstance(task, FailedTask):
+            print(f"mcptasks: {task.task_id} failed: {printable(task.error.message)}", file=self._errors)
 
     def task(self, task: Task) -> None:
         """A task as it is now."""

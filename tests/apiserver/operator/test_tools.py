@@ -49,6 +49,7 @@ async def test_a_tool_that_cannot_run_says_why_and_spoils_no_other(
     ready = condition(tool, "Ready")
     assert (ready["status"], ready["reason"]) == ("False", reason)
     assert words in ready["message"]
+    assert "/apis/" not in ready["message"]  # what was asked of the API server is no business of the tool's author
     assert condition(await operated.judged("echo"), "Ready")["status"] == "True"
 
 

@@ -31,7 +31,7 @@ class Screen:
     err: io.StringIO = field(default_factory=io.StringIO)
 
     def session(self, output: Output = Output.TEXT) -> Session:
-        printer = Printer(output, stream=self.out)
+        printer = Printer(output, stream=self.out, errors=self.err)
         return Session(server=self.server.url, printer=printer, reporter=PlainReporter(self.err))
 
 
@@ -135,6 +135,15 @@ async def test_a_task_that_could_not_be_run_exits_with_1_and_says_why(server: Fa
     assert await commands.wait(screen.session(), "mt-1", limits=NO_LIMITS) is Exit.FAILED
     assert screen.out.getvalue() == ""
     assert "failed: no such image" in screen.err.getvalue()
+
+
+async def test_the_result_of_a_failed_task_is_why_it_failed(server: FakeServer, screen: Screen) -> None:
+    server.tasks["mt-1"] = FakeTask(states=[state("failed", error={"code": -32603, "message": "no such\x1b[2J image"})])
+
+    code = await commands.result(screen.session(), "mt-1")
+
+    assert (code, screen.out.getvalue()) == (Exit.FAILED, "")
+    assert screen.err.getvalue() == "mcptasks: mt-1 failed: no such\\x1b[2J image\n"
 
 
 async def test_a_task_is_shown_as_it_is(server: FakeServer, screen: Screen) -> None:

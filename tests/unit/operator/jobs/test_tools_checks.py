@@ -69,8 +69,17 @@ def test_a_good_tool_has_no_problems(make_tool: Make, make_pod: Make) -> None:
         pytest.param(
             {"job": {"template": {"spec": {"containers": [{"name": "a", "args": ["$(ARG_NO)"]}]}}}},
             ToolFault.JOB_REFUSED,
-            "job.template.spec.containers[0].args[0]: $(ARG_NO)",
+            "job.template.spec.containers[0].args[0]: $(ARG_NO): no property of inputSchema has that variable",
             id="a variable that is not there",
+        ),
+        pytest.param(
+            {
+                "inputSchema": {"type": "object", "properties": {"password": {"writeOnly": True}}},
+                "job": {"template": {"spec": {"containers": [{"name": "a", "args": ["$(ARG_PASSWORD)"]}]}}},
+            },
+            ToolFault.JOB_REFUSED,
+            "job.template.spec.containers[0].args[0]: $(ARG_PASSWORD): the property password has no variable: it is w",
+            id="a secret as a variable",
         ),
     ],
 )
