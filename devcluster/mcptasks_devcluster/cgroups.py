@@ -1,4 +1,4 @@
-"""The control groups of a cluster: one parent of its name in each hierarchy, made before and removed after.
+"""The control groups of a cluster: one parent of a name of its own in each hierarchy, made before and removed after.
 
 They belong to no process and outlive a killed cluster, so ``down`` looks for them by name.
 """
@@ -14,11 +14,6 @@ MOUNT = Path("/sys/fs/cgroup")
 _EMPTY_WITHIN = 20.0
 
 
-def group_name(cluster: str) -> str:
-    """The parent's name; the kubelet is told it as its root."""
-    return f"mcptasks-{cluster}"
-
-
 def hierarchies(mount: Path = MOUNT) -> list[Path]:
     """Version 2 is one hierarchy; version 1 has one directory for each set of controllers (links are second names)."""
     if (mount / "cgroup.controllers").exists() or not mount.is_dir():
@@ -26,10 +21,10 @@ def hierarchies(mount: Path = MOUNT) -> list[Path]:
     return sorted(path for path in mount.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def create(cluster: str, mount: Path = MOUNT) -> None:
+def create(group: str, mount: Path = MOUNT) -> None:
     """Make the parents."""
     for hierarchy in hierarchies(mount):
-        parent = hierarchy / group_name(cluster)
+        parent = hierarchy / group
         parent.mkdir(exist_ok=True)
         # A new version 1 cpuset is empty and lets nothing in until it is filled.
         for name in ("cpuset.cpus", "cpuset.mems"):
@@ -37,20 +32,20 @@ def create(cluster: str, mount: Path = MOUNT) -> None:
                 (parent / name).write_text((hierarchy / name).read_text())
 
 
-def leftovers(cluster: str, mount: Path = MOUNT) -> list[Path]:
+def leftovers(group: str, mount: Path = MOUNT) -> list[Path]:
     """The parents that exist."""
-    candidates = (hierarchy / group_name(cluster) for hierarchy in hierarchies(mount))
+    candidates = (hierarchy / group for hierarchy in hierarchies(mount))
     return [path for path in candidates if path.is_dir()]
 
 
-def remove(cluster: str, mount: Path = MOUNT) -> None:
+def remove(group: str, mount: Path = MOUNT) -> None:
     """Remove the parents and all below; waits for the last processes in them to end."""
 
     def all_gone() -> bool:
-        return all(_remove_tree(parent) for parent in leftovers(cluster, mount))
+        return all(_remove_tree(parent) for parent in leftovers(group, mount))
 
     if not becomes_so(all_gone, within=_EMPTY_WITHIN):
-        raise DevclusterError(f"control groups still in use: {leftovers(cluster, mount)}")
+        raise DevclusterError(f"control groups still in use: {leftovers(group, mount)}")
 
 
 def _remove_tree(parent: Path) -> bool:

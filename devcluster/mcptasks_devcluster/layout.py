@@ -68,6 +68,7 @@ def lay_out_full(paths: ClusterPaths, *, port: int, tuning: Tuning) -> None:
     plane.audit_policy.write_text(AUDIT_POLICY)
     node = Node(
         cluster=paths.name,
+        control_group=paths.control_group,
         cache=paths.cache,
         state_run=paths.run,
         ca=paths.pki / "ca.crt",

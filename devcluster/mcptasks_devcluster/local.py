@@ -122,7 +122,7 @@ class LocalCluster:
             record = Record(name=self.paths.name, provider="local", size="full", port=listener.getsockname()[1])
             record.write(self.paths.record)
             lay_out_full(self.paths, port=record.port, tuning=tuning)
-            cgroups.create(self.paths.name)
+            cgroups.create(self.paths.control_group)
             self._start_supervisor(namespaces=_NAMESPACES, listener=listener.fileno())
         return record
 
@@ -146,7 +146,7 @@ class LocalCluster:
     def _clean(self) -> None:
         if ended := end_all(self.paths.state):
             say(f"devcluster: ended {ended} processes of {self.paths.name}")
-        cgroups.remove(self.paths.name)
+        cgroups.remove(self.paths.control_group)
         if self.paths.state.exists():
             shutil.rmtree(self.paths.state)
 

@@ -12,7 +12,6 @@ from typing import Any
 import yaml
 
 from mcptasks_devcluster.build import binary
-from mcptasks_devcluster.cgroups import group_name
 from mcptasks_devcluster.controlplane import SERVICE_RANGE
 from mcptasks_devcluster.images import PAUSE_IMAGE
 from mcptasks_devcluster.plan import Component
@@ -30,6 +29,8 @@ class Node:
     """One node of one cluster."""
 
     cluster: str
+    control_group: str
+    """The kubelet's root in each hierarchy of control groups."""
     cache: Path
     """This tool's cache directory, as seen from the host."""
     state_run: Path
@@ -69,7 +70,7 @@ class Node:
         return {
             "containerd/config.toml": containerd_config(),
             "cni/net.d/10-pods.conflist": json.dumps(_cni_config(), indent=1),
-            "kubelet/config.yaml": yaml.safe_dump(kubelet_config(self.cluster, self.ca)),
+            "kubelet/config.yaml": yaml.safe_dump(kubelet_config(self.control_group, self.ca)),
             "kube-proxy.yaml": yaml.safe_dump(_proxy_config()),
             "coredns/Corefile": corefile(),
             "resolv.conf": "",
@@ -178,7 +179,7 @@ def _cni_config() -> dict[str, Any]:
     }
 
 
-def kubelet_config(cluster: str, ca: Path) -> dict[str, Any]:
+def kubelet_config(control_group: str, ca: Path) -> dict[str, Any]:
     """Never evicts for disk and never collects images: those that were loaded cannot be pulled again."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -192,7 +193,7 @@ def kubelet_config(cluster: str, ca: Path) -> dict[str, Any]:
         "address": "0.0.0.0",  # noqa: S104 - inside a network namespace that leads nowhere
         "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{group_name(cluster)}",
+        "cgroupRoot": f"/{control_group}",
         "failCgroupV1": False,
         "failSwapOn": False,
         "enforceNodeAllocatable": [],

@@ -1,5 +1,6 @@
 """Where everything is kept: one cache directory, and in it one directory for each cluster."""
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -39,6 +40,11 @@ class ClusterPaths:
     def state(self) -> Path:
         """Everything of this cluster; ``down`` removes it."""
         return self.cache / "clusters" / self.name
+
+    @property
+    def control_group(self) -> str:
+        """The name of its control groups: the same name below another cache directory is another cluster."""
+        return f"mcptasks-{self.name}-{hashlib.sha256(str(self.state).encode()).hexdigest()[:8]}"
 
     @property
     def lock(self) -> Path:

@@ -26,6 +26,7 @@ PLANE = ControlPlane(
 LIGHT = replace(PLANE, bind="127.0.0.1", advertise="127.0.0.1", whole=False, prefix=("setpriv", "--"))
 NODE = Node(
     cluster="one",
+    control_group="mcptasks-one-0",
     cache=Path("/cache"),
     state_run=Path("/cache/clusters/one/run"),
     ca=Path("/cache/clusters/one/pki/ca.crt"),
@@ -83,9 +84,9 @@ def test_controllers_start_when_the_api_server_says_that_it_is_ready() -> None:
     assert waiting["kube-apiserver"] == ("tcp:127.0.0.1:2379",)
 
 
-def test_the_kubelets_control_groups_carry_the_clusters_name() -> None:
-    config = kubelet_config("one", Path("/ca"))
-    assert config["cgroupRoot"] == "/mcptasks-one"
+def test_the_kubelet_keeps_to_the_control_groups_of_its_cluster() -> None:
+    config = kubelet_config("mcptasks-one-0", Path("/ca"))
+    assert config["cgroupRoot"] == "/mcptasks-one-0"
     assert config["cgroupDriver"] == "cgroupfs"
     assert config["clusterDNS"] == [DNS_ADDRESS]
 

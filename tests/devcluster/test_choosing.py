@@ -7,7 +7,7 @@ import pytest
 from mcptasks_devcluster.context import view_arguments
 from mcptasks_devcluster.errors import WrongClusterError
 from mcptasks_devcluster.kind import create_arguments
-from mcptasks_devcluster.paths import cache_dir, check_name
+from mcptasks_devcluster.paths import ClusterPaths, cache_dir, check_name
 from mcptasks_devcluster.providers import Choice, Named, choose, named_cluster
 from mcptasks_devcluster.record import ProviderName, Record, Size, read_record
 
@@ -103,3 +103,10 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_record(path) is None
     record("kind").write(path)
     assert read_record(path) == record("kind")
+
+
+def test_one_name_below_two_cache_directories_is_two_clusters(tmp_path: Path) -> None:
+    one, other = (ClusterPaths(name="one", cache=tmp_path / cache) for cache in ("a", "b"))
+
+    assert one.control_group != other.control_group
+    assert one.control_group == ClusterPaths(name="one", cache=tmp_path / "a").control_group

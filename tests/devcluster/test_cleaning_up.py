@@ -68,7 +68,7 @@ def test_control_groups_are_removed_by_name_with_all_below(version: int, tmp_pat
 
 
 def test_a_new_cpuset_is_filled_from_its_hierarchy(tmp_path: Path) -> None:
-    parent = tmp_path / "cpuset" / "mcptasks-one"
+    parent = tmp_path / "cpuset" / "one"
     parent.mkdir(parents=True)
     (tmp_path / "cpuset" / "cpuset.cpus").write_text("0-1\n")
     (parent / "cpuset.cpus").write_text("\n")

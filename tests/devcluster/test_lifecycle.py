@@ -42,7 +42,7 @@ def leaves_nothing(paths: ClusterPaths) -> bool:
         not marked(paths.state)
         and not paths.state.exists()
         and not paths.lock.exists()
-        and not cgroups.leftovers(paths.name)
+        and not cgroups.leftovers(paths.control_group)
         and str(paths.state) not in mounts
     )
 
@@ -109,7 +109,7 @@ def test_a_whole_cluster_outlives_its_kubelet_and_is_gone_after_process_1_was_ki
     devcluster("up", "--provider", "local", "--name", paths.name)
     before = report(paths)
     assert before["checks"] == {"dns": True}
-    assert cgroups.leftovers(paths.name)
+    assert cgroups.leftovers(paths.control_group)
 
     devcluster("restart", "kubelet", "--name", paths.name)
     after = report(paths)["components"]
