@@ -16,7 +16,8 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TASKS, Kube, NotFoundError
 from mcptasks_devcluster.eventually import eventually
 
-COUNTED_VERBS: Final = frozenset({"create", "get", "patch", "update", "delete"})
+COUNTED_VERBS: Final = frozenset({"create", "get", "list", "patch", "update", "delete"})
+"""Of the lists, only those that ask for one task."""
 
 
 async def measure(

@@ -26,7 +26,6 @@ from mcptasks_devcluster.services import services
 
 VERSION: Final = "2026-07-28"
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
-ANSWER_TIMEOUT_SECONDS: Final = 60.0
 
 
 Identity = Callable[[Kube, Path, str, Path], Awaitable[Path]]

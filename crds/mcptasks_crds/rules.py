@@ -30,8 +30,8 @@ TASK_IS_OVER: Final = "the task is over: what came of it does not change any mor
 
 MUTABLE_SPEC: Final = frozenset({"answers", "cancelRequested", "detached"})
 """What of a task's spec may change after its creation, each in one direction."""
-OPEN_AFTER_END: Final = frozenset({"expiresAt", "lastUpdatedAt", "message"})
-"""What of a task's status may change after its end: how long it is kept, and what people are told."""
+OPEN_AFTER_END: Final = frozenset({"expiresAt"})
+"""What of a task's status may change after its end: how long it is kept."""
 
 _TERMINAL: Final = one_of(phase for phase in Phase if phase.is_terminal)
 

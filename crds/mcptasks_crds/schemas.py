@@ -1,6 +1,6 @@
 """JSON Schema 2020-12 for arguments and results: compiled once, checked fast, never fetched from anywhere."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NoReturn
@@ -32,6 +32,15 @@ def _refuse(uri: str) -> NoReturn:
     raise SchemaError(f"the schema refers to {uri}: references to other documents are not followed")
 
 
+def _pointer(path: Iterable[object]) -> str:
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _where(error: Exception) -> str:
+    pointer = _pointer(error.instance_path) if isinstance(error, jsonschema_rs.ValidationError) else ""
+    return f"{pointer}: " if pointer else ""
+
+
 class Schema:
     """A compiled schema."""
 
@@ -44,7 +53,7 @@ class Schema:
         try:
             self._validator = jsonschema_rs.validator_for(dict(document), retriever=_refuse, validate_formats=True)
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            raise SchemaError(str(error).splitlines()[0]) from error
+            raise SchemaError(_where(error) + str(error).splitlines()[0]) from error
 
     def violations(self, value: object) -> tuple[Violation, ...]:
         """In which ways a value breaks the schema, the first ten; empty if it conforms."""

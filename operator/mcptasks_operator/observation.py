@@ -108,7 +108,7 @@ class LogSeen:
     text: str
     """At most 64 KiB, the last part, decoded with replacement."""
     is_whole: bool
-    """Whether nothing was cut off before it."""
+    """Whether nothing was cut off before it of what the node still had: of a rotated log, that is the newest file."""
     unreadable: str = ""
     """Why it could not be read; empty where it was."""
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mcptasks_crds import arguments, names
 from mcptasks_crds.metadata import Metadata
+from mcptasks_crds.mirrored import ANNOTATION, annotations_are_valid
 from mcptasks_crds.schemas import Schema, SchemaError
 from mcptasks_crds.task import McpTask, TaskSpec, ToolReference
 from mcptasks_crds.tool import McpTool
@@ -103,6 +104,13 @@ def _schema_problems(tool: McpTool) -> Iterator[ToolProblem]:
         if schema.get("type") != "object":
             message = f"must be object, not {schema.get('type', 'absent')}: MCP has no other"
             yield ToolProblem(fault=ToolFault.SCHEMA_INVALID, field=f"{field}.type", message=message)
+    if not annotations_are_valid(tool.spec.input_schema):
+        yield ToolProblem(
+            fault=ToolFault.SCHEMA_INVALID,
+            field="inputSchema",
+            message=f"{ANNOTATION}: each must be an HTTP token, used once, at a string, integer or boolean that "
+            "properties lead to: MCP clients drop a tool that breaks this",
+        )
     elsewhere = {word: part for word, part in tool.spec.input_schema.items() if word not in ("properties", *_DEFINED)}
     if arguments.holds_secret(elsewhere, tool.spec.input_schema):
         yield ToolProblem(

@@ -16,7 +16,8 @@ _IMAGE_IS_INVALID: Final = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 _IMAGE_WAITS: Final = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}
 )
-_STARTS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+_CREATING: Final = "ContainerCreating"
+_STARTS: Final = frozenset({"", _CREATING, "PodInitializing"})
 _QUIET: Final = timedelta(seconds=3)
 """How long a start that goes well is not worth a word: most are over by then, and each word is a write."""
 
@@ -84,7 +85,12 @@ def _what_it_waits_for(situation: Situation) -> str:
         return "waiting for a node"
     if container is None:
         return f"starting on node {pod.node}"
-    return _what_the_container_waits_for(pod.node, container.waiting_reason, container.waiting_message)
+    words = _what_the_container_waits_for(pod.node, container.waiting_reason, container.waiting_message)
+    source = situation.task.spec.arguments_from
+    if source is not None and container.waiting_reason == _CREATING:
+        # Where nobody makes this Secret, the kubelet waits for it and says so in the pod's events alone.
+        words += f" (its arguments among them: the Secret {source.secret_name})"
+    return words
 
 
 def _what_the_container_waits_for(node: str, reason: str, message: str) -> str:

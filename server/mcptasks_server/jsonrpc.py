@@ -39,11 +39,6 @@ class Message:
     sources: Mapping[str, str] = field(default_factory=dict)
     """Each member of `params` as the text that the client wrote."""
 
-    @property
-    def is_notification(self) -> bool:
-        """Whether nothing is to be answered."""
-        return self.id is None
-
 
 def parse(body: bytes) -> Message:
     """The message of a body.

@@ -6,10 +6,9 @@ from typing import Any, Protocol
 
 import orjson
 
+from mcptasks_crds.mirrored import MirroredParameter, mirrored_parameters
 from mcptasks_crds.schemas import Schema
 from mcptasks_crds.tool import McpTool
-
-from .parameters import MirroredParameter, mirrored_parameters
 
 
 @dataclass(frozen=True, kw_only=True)

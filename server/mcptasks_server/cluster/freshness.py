@@ -29,11 +29,6 @@ class Freshness:
         self._heard_at = float("-inf")
         self._probed_at = float("-inf")
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the watch stands."""
-        return self._is_open
-
     def opened(self, *, now: float) -> None:
         """The API server has accepted the watch."""
         self._is_open, self._heard_at = True, now

@@ -71,7 +71,7 @@ def frozen(name: str, value: object) -> Case:
 
 
 def over(change: Json | None, status: Json = COMPLETED) -> Case:
-    return on_status(TASK_IS_OVER, change, {"message": "still kept"}, status)
+    return on_status(TASK_IS_OVER, change, {"expiresAt": "2099-01-01T00:00:00.000Z"}, status)
 
 
 def merged(document: Json, patch: Json) -> Json:
@@ -339,6 +339,8 @@ STATUS_CASES = {
     "no result after the end": over({"result": None}),
     "an error after the end": over({"error": {"message": "found"}}, FAILED),
     "another reason after the end": over({"reason": "ToolError"}),
+    "another message after the end": over({"message": "something false"}),
+    "another moment after the end": over({"lastUpdatedAt": "2099-01-01T00:00:00Z"}),
     "no log after the end": over({"logTail": None}),
     "another exit code after the end": over({"exitCode": 1}),
     "another end after the end": over({"finishedAt": "2026-12-01T00:00:02Z"}),
@@ -477,7 +479,7 @@ async def test_a_finished_task_can_be_labelled_kept_longer_and_deleted(
     labelled = {"metadata": {"labels": {"seen": "yes"}, "annotations": {"note": "<kept>"}}}
     task = await kube.patch(TASKS, namespace, name, labelled)
     assert task["metadata"]["labels"] == {"seen": "yes"}
-    longer = {"status": {"expiresAt": "2027-01-01T00:00:00Z", "lastUpdatedAt": "2026-12-02T00:00:00Z"}}
+    longer = {"status": {"expiresAt": "2027-01-01T00:00:00Z"}}
     await kube.patch(TASKS, namespace, name, longer, subresource="status")
     await kube.delete(TASKS, namespace, name, uid=task["metadata"]["uid"])
     assert (await kube.list(TASKS, namespace))["items"] == []

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict
 
+from mcptasks_crds.mirrored import mirrored_parameters
 from mcptasks_server.errors import HeaderMismatchError
-from mcptasks_server.parameters import check_mirrored, mirrored_parameters
+from mcptasks_server.parameters import check_mirrored
 
 
 def schema(**properties: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def test_a_good_tool_has_no_problems(make_tool: Make, make_pod: Make) -> None:
 @pytest.mark.parametrize(
     ("spec", "fault", "text"),
     [
-        pytest.param({"inputSchema": {"type": 7}}, ToolFault.SCHEMA_INVALID, "inputSchema: 7", id="no type"),
+        pytest.param({"inputSchema": {"type": 7}}, ToolFault.SCHEMA_INVALID, "inputSchema: /type: 7", id="no type"),
         pytest.param(
             {"inputSchema": {"type": "object", "properties": {"a": {"pattern": "("}}}},
             ToolFault.SCHEMA_INVALID,
@@ -53,6 +53,12 @@ def test_a_good_tool_has_no_problems(make_tool: Make, make_pod: Make) -> None:
             ToolFault.SCHEMA_INVALID,
             "outputSchema.type: must be object, not absent",
             id="a result of any type",
+        ),
+        pytest.param(
+            {"inputSchema": {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "a b"}}}},
+            ToolFault.SCHEMA_INVALID,
+            "inputSchema: x-mcp-header: each must be an HTTP token",
+            id="a header that is none",
         ),
         pytest.param(
             {"inputSchema": {"type": "object", "additionalProperties": {"writeOnly": True}}},
