@@ -34,8 +34,9 @@ class KindCluster:
 
     def up(self, *, image: str | None = None, config: str | None = None) -> None:
         """Create it, unless it exists; the kubeconfig is written anew either way."""
+        exists = self.exists()  # before the record: where there is no engine, nothing is to be cleaned up
         Record(name=self.paths.name, provider="kind", size="full").write(self.paths.record)
-        if self.exists():
+        if exists:
             self._kind("export", "kubeconfig", "--name", self.paths.name, "--kubeconfig", str(self.paths.kubeconfig))
             say(f"devcluster: {self.paths.name} is up (kind)")
             return

@@ -90,6 +90,11 @@ def linker_flags(program: Program) -> str:
         major, minor, _ = version.removeprefix("v").split(".")
         for key, value in (("gitVersion", version), ("gitMajor", major), ("gitMinor", minor)):
             flags += ["-X", f"k8s.io/component-base/version.{key}={value}"]
+    if program.name == "helm":
+        # What `helm template` takes for the cluster's version; without it, a very old one.
+        major, minor, _ = kubernetes_version().removeprefix("v").split(".")
+        for key, value in (("Major", major), ("Minor", minor)):
+            flags += ["-X", f"helm.sh/helm/v3/pkg/chartutil.k8sVersion{key}={value}"]
     return " ".join(flags)
 
 
