@@ -57,6 +57,10 @@ def with_server_info(result: Result) -> dict[str, Any]:
     return {**result, "_meta": {**result.get("_meta", {}), SERVER_INFO_META_KEY: SERVER_INFO}}
 
 
+_WORDS: Final = {"dict_type": "must be a JSON object", "missing": "is required", "string_type": "must be a string"}
+"""JSON's words for what pydantic says in Python's."""
+
+
 def parsed(model: type[ModelT], params: Mapping[str, Any]) -> ModelT:
     """The parameters of a method.
 
@@ -68,4 +72,5 @@ def parsed(model: type[ModelT], params: Mapping[str, Any]) -> ModelT:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         where = "/".join(str(step) for step in first["loc"])
-        raise InvalidParamsError(f"Invalid params: {where}: {first['msg']}") from error
+        words = _WORDS.get(first["type"], first["msg"])
+        raise InvalidParamsError(f"Invalid params: {where}: {words}") from error

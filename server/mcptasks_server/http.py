@@ -122,4 +122,4 @@ class McpEndpoint:
         self._metrics.requests.labels(method, outcome).inc()
 
     def _too_large(self) -> BodyTooLargeError:
-        return BodyTooLargeError(f"The body is larger than {self._max_body} bytes")
+        return BodyTooLargeError(f"The body is larger than {self._max_body} bytes, the most that this server reads")

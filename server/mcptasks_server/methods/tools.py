@@ -56,7 +56,8 @@ async def call_tool(services: Services, request: Request) -> Result:
     source = EMPTY if params.arguments is None else request.sources["arguments"]
     if len(source.encode()) > ARGUMENTS_BYTES:
         return tool_error(
-            f"The arguments are larger than {ARGUMENTS_BYTES // KIB} KiB of JSON, the most a task can take"
+            f"The arguments are larger than {ARGUMENTS_BYTES // KIB} KiB of JSON, the most a task can take: "
+            "hand over large data by reference, such as a URL or a file's name"
         )
     violations = tool.arguments.violations(request.params.get("arguments") or {})
     if violations:

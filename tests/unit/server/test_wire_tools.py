@@ -149,10 +149,22 @@ async def test_an_unknown_tool_is_invalid_params(wire: Wire, store: InMemoryTask
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"name": 7}, {"name": None}, {"name": "echo", "arguments": []}, {"name": "echo", "arguments": "x"}]
+    ("params", "words"),
+    [
+        ({}, "name: is required"),
+        ({"name": 7}, "name: must be a string"),
+        ({"name": None}, "name: must be a string"),
+        ({"name": "echo", "arguments": []}, "arguments: must be a JSON object"),
+        ({"name": "echo", "arguments": "x"}, "arguments: must be a JSON object"),
+    ],
 )
-async def test_a_malformed_call_is_invalid_params(wire: Wire, store: InMemoryTaskStore, params: dict[str, Any]) -> None:
-    assert (await wire.call("tools/call", params)).error == (200, -32602)
+async def test_a_malformed_call_is_invalid_params(
+    wire: Wire, store: InMemoryTaskStore, params: dict[str, Any], words: str
+) -> None:
+    answer = await wire.call("tools/call", params)
+
+    assert answer.error == (200, -32602)
+    assert answer.body["error"]["message"] == f"Invalid params: {words}"
     assert store.created == []
 
 
