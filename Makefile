@@ -29,7 +29,7 @@ lint: venv ## ruff, mypy, import-linter, codespell, and generated files that are
 cluster-up: venv ## Bring up a Kubernetes: a named context, kind where Docker is, else one built from source
 	$(DEVCLUSTER) up --name $(CLUSTER)
 
-cluster-down: venv ## Remove that cluster and all it left
+cluster-down: venv ## Remove that cluster (programs and images stay in the cache)
 	$(DEVCLUSTER) down --name $(CLUSTER)
 
 image: venv ## Build the image, with docker, podman or buildah

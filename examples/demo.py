@@ -64,6 +64,17 @@ class Call:
     out: str
 
 
+WHAT_IS_LEFT: Final = """\
+The cluster is still there, with the release in the namespace {cluster.namespace}. To go on with it:
+
+  export KUBECONFIG={cluster.kubeconfig}
+  export PATH={programs}:$PWD/.venv/bin:$PATH        # kubectl and mcptasks; helm is {cluster.helm}
+  kubectl port-forward --namespace {cluster.namespace} service/mcptasks-server 8080:mcp &
+  mcptasks call summarize-table --argument group_by=status
+
+  make cluster-down CLUSTER={name}                   # removes it"""
+
+
 def main() -> None:
     """Run the demo."""
     options = _options()
@@ -77,7 +88,7 @@ def main() -> None:
     except DemoError as error:
         sys.exit(f"demo: {error}")
     say(f"\nAll as it should be, in {time.monotonic() - started:.0f} s.")
-    say(f"The cluster is still there: export KUBECONFIG={cluster.kubeconfig}; make cluster-down removes it.")
+    say(WHAT_IS_LEFT.format(cluster=cluster, name=options.cluster, programs=Path(cluster.kubectl).parent))
 
 
 def install(options: argparse.Namespace) -> Cluster:
@@ -111,7 +122,7 @@ def load_images(options: argparse.Namespace) -> str:
         command = ["image", "--target", target, "--tag", options.tag]
         archive = _output([*DEVCLUSTER, *command], echo=f"python -m mcptasks_devcluster {shlex.join(command)}")
         load = [*DEVCLUSTER, "load", archive, "--name", options.cluster]
-        _run(load, shown=["python", "-m", "mcptasks_devcluster", "load", Path(archive).name])
+        _run(load, shown=["python", "-m", "mcptasks_devcluster", *load[len(DEVCLUSTER) :]])
         with Path(archive).open("rb") as file:
             digests.append(hashlib.file_digest(file, "sha256").hexdigest()[:16])
     return digests[0]
@@ -125,7 +136,7 @@ def offer_tools(cluster: Cluster, *, image: str) -> None:
         manifest = manifest.replace("image: mcptasks-examples:dev", f"image: {image}")
         _run(
             [cluster.kubectl, "apply", "--namespace", cluster.namespace, "--filename", "-"],
-            shown=["kubectl", "apply", "--filename", f"examples/tools/{tool}.yaml"],
+            shown=["kubectl", "apply", "--namespace", cluster.namespace, "--filename", f"examples/tools/{tool}.yaml"],
             given=manifest,
             KUBECONFIG=cluster.kubeconfig,
         )

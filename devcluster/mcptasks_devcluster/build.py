@@ -29,6 +29,7 @@ def ensure(names: Sequence[str]) -> None:
         say(f"devcluster: building {len(missing)} programs with {go.path} (once; cold about ten minutes on two cores)")
         for number, name in enumerate(missing, start=1):
             started = time.monotonic()
+            say(f"devcluster: [{number}/{len(missing)}] building {name}")
             _build(go, PROGRAMS[name])
             say(f"devcluster: [{number}/{len(missing)}] {name} built in {time.monotonic() - started:.0f} s")
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
-from mcptasks.models import CompletedTask, FailedTask, Task, Tool, ToolResult
+from mcptasks.models import CancelledTask, CompletedTask, FailedTask, Task, Tool, ToolResult
 
 from .options import Output
 from .pretty import pretty
@@ -34,6 +34,8 @@ class Printer:
             self._line(text_of(task.result))
         elif isinstance(task, FailedTask):
             print(f"mcptasks: {task.task_id} failed: {printable(task.error.message)}", file=self._errors)
+        elif isinstance(task, CancelledTask):
+            print(f"mcptasks: {task.task_id} was cancelled", file=self._errors)
 
     def task(self, task: Task) -> None:
         """A task as it is now."""

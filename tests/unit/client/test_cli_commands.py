@@ -137,6 +137,18 @@ async def test_a_task_that_could_not_be_run_exits_with_1_and_says_why(server: Fa
     assert "failed: no such image" in screen.err.getvalue()
 
 
+async def test_the_result_of_a_cancelled_task_is_that_it_was_cancelled(server: FakeServer, screen: Screen) -> None:
+    server.tasks["mt-1"] = FakeTask(states=[state("cancelled")])
+
+    code = await commands.result(screen.session(), "mt-1")
+
+    assert (code, screen.out.getvalue(), screen.err.getvalue()) == (
+        Exit.CANCELLED,
+        "",
+        "mcptasks: mt-1 was cancelled\n",
+    )
+
+
 async def test_the_result_of_a_failed_task_is_why_it_failed(server: FakeServer, screen: Screen) -> None:
     server.tasks["mt-1"] = FakeTask(states=[state("failed", error={"code": -32603, "message": "no such\x1b[2J image"})])
 
