@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final, NoReturn
 
 import jsonschema_rs
 
-MAX_VIOLATIONS: Final = 10
+from .alternatives import alternatives
+
+MOST_ALTERNATIVES: Final = 10_000
+"""In how many ways a schema may want one value to be looked at. A few lines can ask for 2^17 of them, each kept."""
 
 
 class SchemaError(ValueError):
@@ -54,21 +56,25 @@ class Schema:
             self._validator = jsonschema_rs.validator_for(dict(document), retriever=_refuse, validate_formats=True)
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             raise SchemaError(_where(error) + str(error).splitlines()[0]) from error
+        if alternatives(document) > MOST_ALTERNATIVES:
+            raise SchemaError(f"it has more than {MOST_ALTERNATIVES:,} alternatives for one value: make anyOf flatter")
 
-    def violations(self, value: object) -> tuple[Violation, ...]:
-        """In which ways a value breaks the schema, the first ten; empty if it conforms."""
+    def violation(self, value: object) -> Violation | None:
+        """The first way found in which a value breaks the schema; None if it conforms.
+
+        Not all of them: a hundred bytes of a value can break a harmless schema in millions of ways, and whoever lists
+        them runs out of memory.
+        """
         try:
-            return tuple(_violation(error) for error in islice(self._validator.iter_errors(value), MAX_VIOLATIONS))
+            self._validator.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            return Violation(pointer=_pointer(error.instance_path), message=error.message)
         except UnicodeEncodeError:
             # JSON can escape half of a surrogate pair; the validator's strings cannot hold it.
-            return self.violations(_whole_characters(value))
+            return self.violation(_whole_characters(value))
         except ValueError:
-            return (Violation(pointer="", message="nested too deeply"),)
-
-
-def _violation(error: jsonschema_rs.ValidationError) -> Violation:
-    pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in error.instance_path)
-    return Violation(pointer=pointer, message=error.message)
+            return Violation(pointer="", message="nested too deeply")
+        return None
 
 
 def _whole_characters(value: object) -> object:

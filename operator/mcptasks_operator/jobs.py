@@ -98,13 +98,13 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool) -> Json:
 def _check_arguments(text: str, tool: McpTool) -> None:
     try:
         jsontext.members(text)  # an object, no member twice
-        violations = Schema(tool.spec.input_schema).violations(jsontext.parse(text))
+        violation = Schema(tool.spec.input_schema).violation(jsontext.parse(text))
     except jsontext.JsonTextError as error:
         raise JobRefusedError(Reason.ARGUMENTS_INVALID, f"the arguments are not a JSON object: {error}") from error
     except SchemaError as error:
         raise JobRefusedError(Reason.TOOL_INVALID, f"inputSchema: {error}") from error
-    if violations:
-        raise JobRefusedError(Reason.ARGUMENTS_INVALID, "; ".join(str(violation) for violation in violations))
+    if violation is not None:
+        raise JobRefusedError(Reason.ARGUMENTS_INVALID, str(violation))
 
 
 def _required_variables(template: Json, *, task: McpTask, tool: McpTool) -> frozenset[str]:

@@ -26,12 +26,10 @@ def check(text: str, schema: str) -> Rejected | None:
     if not isinstance(value, dict):
         return Rejected(why=f"it must be a JSON object and is {_kind(value)}")
     try:
-        violations = Schema(parse(schema)).violations(value)
+        violation = Schema(parse(schema)).violation(value)
     except (JsonTextError, SchemaError, TypeError) as error:
         return Rejected(why=f"the outputSchema itself is not valid: {error}")
-    if violations:
-        return Rejected(why="; ".join(map(str, violations)))
-    return None
+    return None if violation is None else Rejected(why=str(violation))
 
 
 def last_json_line(log: str) -> str | None:

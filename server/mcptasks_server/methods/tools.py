@@ -59,9 +59,9 @@ async def call_tool(services: Services, request: Request) -> Result:
             f"The arguments are larger than {ARGUMENTS_BYTES // KIB} KiB of JSON, the most a task can take: "
             "hand over large data by reference, such as a URL or a file's name"
         )
-    violations = tool.arguments.violations(request.params.get("arguments") or {})
-    if violations:
-        return tool_error("Invalid arguments:\n" + "\n".join(_words(violation) for violation in violations))
+    violation = tool.arguments.violation(request.params.get("arguments") or {})
+    if violation is not None:
+        return tool_error(f"Invalid arguments: {_words(violation)}")
     match door:
         case Door.EXTENSION:
             task = await services.tasks.create(_new_task(tool, source), caller=request.caller)

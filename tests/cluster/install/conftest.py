@@ -46,6 +46,10 @@ class Cluster:
         """Run kubectl."""
         return self._run(self.kubectl_path, *arguments, stdin=stdin)
 
+    def shell(self, text: str) -> Done:
+        """Paste a text into a shell that finds kubectl."""
+        return self._run("env", f"PATH={Path(self.kubectl_path).parent}:{os.environ['PATH']}", "bash", "-c", text)
+
     def objects(self, kinds: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
         """The objects of these kinds that are not about to go."""
         done = self.kubectl("get", kinds, "--namespace", namespace, "--output", "json")

@@ -4,6 +4,7 @@ The tests of this file are one release's life, in this order.
 """
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -30,6 +31,17 @@ def test_helm_test_runs_a_real_task_and_cleans_up(tools: Any, release: str) -> N
     assert task["status"]["phase"] == "Completed"
     assert [item["metadata"]["name"] for item in tools.objects("jobs")] == [task["metadata"]["name"]]
     assert tools.objects("mcptools") == []
+
+
+def test_the_first_tool_of_the_notes_can_be_pasted_as_it_stands(tools: Any, release: str) -> None:
+    notes = tools.helm("get", "notes", release, "--namespace", NAMESPACE).output
+    pasted = re.search(r"^kubectl apply .*?^END$", notes, re.MULTILINE | re.DOTALL)
+    assert pasted, notes
+
+    done = tools.shell(pasted[0])
+
+    assert (done.code, done.output) == (0, "mcptool.mcptasks.dev/hello created\n")
+    assert tools.kubectl("delete", "mcptool", "hello", "--namespace", NAMESPACE).code == 0
 
 
 def test_the_services_accounts_lack_no_right_that_they_need(tools: Any, release: str) -> None:

@@ -173,7 +173,7 @@ async def test_a_malformed_call_is_invalid_params(
     [
         ({}, ["(the whole)"]),
         ({"a": "1"}, ["/a"]),
-        ({"a": 1.5, "b": "x"}, ["/a", "/b"]),
+        ({"a": 1.5, "b": "x"}, ["/a"]),
         ({"a": None}, ["/a"]),
     ],
 )
