@@ -83,7 +83,10 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
 
 async def _listen(app: web.Application, *, host: str, port: int) -> web.AppRunner:
     # A client that goes away cancels its request: that is how the protocol cancels.
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=GRACE_SECONDS)
+    # A compressed body is refused by its header; inflating what is refused would block the loop.
+    runner = web.AppRunner(
+        app, handler_cancellation=True, access_log=None, shutdown_timeout=GRACE_SECONDS, auto_decompress=False
+    )
     await runner.setup()
     await web.TCPSite(runner, host, port).start()
     return runner

@@ -7,6 +7,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import Mapping
+from contextlib import nullcontext
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -32,6 +33,9 @@ PATH: Final = "/mcp"
 BODY_SECONDS: Final = 30.0
 """How long a body may take to arrive."""
 JSON: Final = "application/json"
+LARGE_BODY_BYTES: Final = 64 * 1024
+LARGE_BODIES_AT_ONCE: Final = 4
+"""A parsed body takes up to twenty times its bytes of memory, for as long as its request is worked on."""
 
 
 class McpEndpoint:
@@ -40,6 +44,7 @@ class McpEndpoint:
     def __init__(self, modern: ModernEra, *, guards: Guards, max_body_bytes: int, metrics: Metrics) -> None:
         self._modern, self._guards, self._max_body = modern, guards, max_body_bytes
         self._metrics = metrics
+        self._room_for_large = asyncio.Semaphore(LARGE_BODIES_AT_ONCE)
         self._log: Any = structlog.get_logger()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -53,8 +58,10 @@ class McpEndpoint:
                 )
             if request.method != "POST":
                 raise WrongVerbError("The MCP endpoint only takes POST")
-            message = parse(await self._body(request))
-            return await self._answer(request, message)
+            body = await self._body(request)
+            async with self._room_for_large if len(body) > LARGE_BODY_BYTES else nullcontext():
+                message = parse(body)
+                return await self._answer(request, message)
         except IdentifiedError as error:
             return self._failure(request, error.error, message_id=error.id)
         except RpcError as error:
@@ -70,6 +77,9 @@ class McpEndpoint:
     async def _body(self, request: web.Request) -> bytes:
         if request.content_type != JSON:
             raise WrongContentTypeError(f"The body's Content-Type must be {JSON}")
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            # A small body may become a huge one, and would do so in this process's only loop.
+            raise WrongContentTypeError("The body must not be compressed: send it without Content-Encoding")
         if (request.content_length or 0) > self._max_body:
             raise self._too_large()
         try:

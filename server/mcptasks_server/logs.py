@@ -4,6 +4,7 @@ import logging
 import sys
 
 import structlog
+from aiohttp.http_exceptions import HttpProcessingError
 
 _SHARED: tuple[structlog.typing.Processor, ...] = (
     structlog.contextvars.merge_contextvars,
@@ -11,6 +12,14 @@ _SHARED: tuple[structlog.typing.Processor, ...] = (
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.format_exc_info,
 )
+
+
+class WithoutBrokenRequests(logging.Filter):
+    """Drops what aiohttp says of requests that are no HTTP: a traceback each, which quotes what the client sent."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is to be written."""
+        return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
 def configure_logs(level: str) -> None:
@@ -32,6 +41,7 @@ def configure_logs(level: str) -> None:
             ],
         )
     )
+    handler.addFilter(WithoutBrokenRequests())
     logging.basicConfig(handlers=[handler], level=max(number, logging.INFO), force=True)
     # One line a poll says nothing; the metrics count them.
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)

@@ -296,3 +296,18 @@ async def test_a_process_without_an_api_server_lives_and_is_not_ready(
     assert listed.error == (200, -32603)
     assert discovered.status == 200
     assert code == 0
+
+
+async def test_what_is_no_http_leaves_no_trace_of_what_was_sent(process: Process, base: str) -> None:
+    port = int(base.rpartition(":")[2])
+    for head in ("Transfer-Encoding: identity", "Content-Length: minus", "no header at all"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}\r\n\r\n{SECRET_VALUE}\r\n\r\n".encode())
+        answer = await asyncio.wait_for(reader.read(), timeout=10)
+        writer.close()
+        assert b" 400 " in answer.partition(b"\r\n")[0]
+
+    await process.stop()
+
+    assert SECRET_VALUE not in json.dumps(process.logs)
+    assert "Traceback" not in json.dumps(process.logs)

@@ -77,5 +77,5 @@ def app(catalogue: FixedCatalogue, store: InMemoryTaskStore, metrics: Metrics) -
 async def wire(app: web.Application) -> AsyncIterator[Wire]:
     """A bare client of the running application."""
     async with TestServer(app, host="127.0.0.1") as server, aiohttp.ClientSession() as session:
-        await server.start_server(handler_cancellation=True)
+        await server.start_server(handler_cancellation=True, auto_decompress=False)
         yield Wire(session, str(server.make_url("/mcp")))

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.errors import RpcError
+from mcptasks_server.http import LARGE_BODIES_AT_ONCE, LARGE_BODY_BYTES
 from mcptasks_server.jsonrpc import IdentifiedError, Message, parse
 from mcptasks_server.testing import InMemoryTaskStore
 from mcptasks_server.testing.wire import Wire
@@ -116,18 +118,44 @@ async def test_a_body_without_a_length_is_refused_once_it_is_over_the_limit(wire
     assert sent < 100 * MAX_BODY
 
 
-async def test_a_compressed_body_counts_as_what_it_unpacks_to(wire: Wire) -> None:
+@pytest.mark.parametrize("encoding", ["deflate", "gzip", "br"])
+async def test_a_compressed_body_is_refused_by_its_header(wire: Wire, encoding: str) -> None:
     bomb = zlib.compress(b" " * 50_000_000)
 
-    answer = await wire.post(bomb, headers={"Content-Encoding": "deflate"})
+    answer = await wire.post(bomb, headers={"Content-Encoding": encoding})
 
-    assert answer.error == (413, -32600)
+    assert answer.error == (415, -32600)
+    assert "Content-Encoding" in answer.body["error"]["message"]
 
 
-async def test_a_compressed_body_that_is_not_one_is_refused(wire: Wire) -> None:
-    answer = await wire.post(b"not compressed", headers={"Content-Encoding": "gzip"})
+async def test_few_large_bodies_are_worked_on_at_once_and_small_ones_pass_them(
+    wire: Wire, store: InMemoryTaskStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, inside, most, go_on = store.create, 0, 0, asyncio.Event()
 
-    assert answer.status == 400
+    async def slow(*arguments: Any, **keywords: Any) -> Any:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await go_on.wait()
+        inside -= 1
+        return await create(*arguments, **keywords)
+
+    monkeypatch.setattr(store, "create", slow)
+    large = {"name": "echo", "arguments": {}, "z": "x" * (LARGE_BODY_BYTES + 1)}
+    calls = [asyncio.create_task(wire.call("tools/call", large)) for _ in range(3 * LARGE_BODIES_AT_ONCE)]
+
+    async def all_places_are_taken() -> bool:
+        return inside == LARGE_BODIES_AT_ONCE
+
+    await eventually(all_places_are_taken, what="as many calls are worked on as may be")
+    small = await wire.call("tools/list")
+    go_on.set()
+    answers = await asyncio.gather(*calls)
+
+    assert small.status == 200
+    assert [answer.result["resultType"] for answer in answers] == ["task"] * len(calls)
+    assert most == LARGE_BODIES_AT_ONCE
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
