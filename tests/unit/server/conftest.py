@@ -76,6 +76,10 @@ def app(catalogue: FixedCatalogue, store: InMemoryTaskStore, metrics: Metrics) -
 @pytest.fixture
 async def wire(app: web.Application) -> AsyncIterator[Wire]:
     """A bare client of the running application."""
-    async with TestServer(app, host="127.0.0.1") as server, aiohttp.ClientSession() as session:
-        await server.start_server(handler_cancellation=True, auto_decompress=False)
-        yield Wire(session, str(server.make_url("/mcp")))
+    server = TestServer(app, host="127.0.0.1")
+    await server.start_server(handler_cancellation=True, auto_decompress=False)  # as the process does
+    try:
+        async with aiohttp.ClientSession() as session:
+            yield Wire(session, str(server.make_url("/mcp")))
+    finally:
+        await server.close()
