@@ -77,7 +77,7 @@ def app(catalogue: FixedCatalogue, store: InMemoryTaskStore, metrics: Metrics) -
 async def wire(app: web.Application) -> AsyncIterator[Wire]:
     """A bare client of the running application."""
     server = TestServer(app, host="127.0.0.1")
-    await server.start_server(handler_cancellation=True, auto_decompress=False)  # as the process does
+    await server.start_server(auto_decompress=False)  # as the process does
     try:
         async with aiohttp.ClientSession() as session:
             yield Wire(session, str(server.make_url("/mcp")))
