@@ -3,7 +3,7 @@
 import socket
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import assert_never
+from typing import Final, assert_never
 
 import structlog
 
@@ -24,6 +24,9 @@ from .leadership import Leadership
 from .observation import Refusal
 from .patches import merge_patch
 from .store import Store
+
+JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
+"""Set by Kubernetes on each pod of a Job: https://kubernetes.io/docs/reference/labels-annotations-taints/"""
 
 _log = structlog.get_logger(__name__)
 
@@ -50,14 +53,23 @@ class Applier:
 
     async def find_pods(self, task: McpTask) -> None:
         """Bring the store's pods of a task to what the API server has now."""
-        selector = f"{names.MANAGED_BY_LABEL}={names.MANAGED_BY},{names.TASK_LABEL}={task.metadata.name}"
+        # The Job controller's own label: ours may have been changed by hand, and then no watch tells of the pod.
+        selector = f"{JOB_NAME_LABEL}={names.job_name(task.metadata.name)}"
         found = await self.cluster.list(PODS, self.namespace, labelSelector=selector)
+        version = found["metadata"]["resourceVersion"]
         for document in found["items"]:
-            self.store.put(PODS, document)
+            self.store.put(PODS, document, as_of=version)
         there = {document["metadata"]["name"] for document in found["items"]}
         for name in [document["metadata"]["name"] for document in self.store.pods_of(task.metadata.name)]:
             if name not in there:
-                self.store.remove(PODS, name, version=found["metadata"]["resourceVersion"])
+                await self._look_for_pod(name, version=version)
+
+    async def _look_for_pod(self, name: str, *, version: str) -> None:
+        """Forget a pod that a listing did not show, if it is gone and not merely labelled otherwise."""
+        try:
+            self.store.put(PODS, await self.cluster.get(PODS, self.namespace, name))
+        except NotFoundError:
+            self.store.remove(PODS, name, version=version)
 
     async def create_job(self, task: McpTask, tool: McpTool | None) -> Json | Refusal:
         """Create the task's Job. Where one of its name is already there, that one is returned, whoever's it is."""

@@ -44,20 +44,27 @@ class Store:
     def __init__(self) -> None:
         self._objects: dict[Kind, dict[str, Json]] = {kind: {} for kind in KINDS}
         self._pods: defaultdict[str, set[str]] = defaultdict(set)
+        self._task_of_pod: dict[str, str] = {}
         self._removed: OrderedDict[tuple[Kind, str], str] = OrderedDict()
 
-    def put(self, kind: Kind, document: Json) -> bool:
-        """Take an object over. False where what is known of it, its end included, is as new or newer."""
+    def put(self, kind: Kind, document: Json, *, as_of: str = "") -> bool:
+        """Take an object over. False where what is known of it, its end included, is as new or newer.
+
+        `as_of` is the version of the listing that showed it: it was there then, also where a watch, which sees only
+        what carries our labels, has told its end before.
+        """
         name, version = document["metadata"]["name"], version_of(document)
         known = self._objects[kind].get(name)
         if known is not None and not is_newer(version, version_of(known)):
             return False
         removed = self._removed.get((kind, name))
-        if removed is not None and not is_newer(version, removed):
+        if removed is not None and not is_newer(version, removed) and (not as_of or is_newer(removed, as_of)):
             return False
         self._objects[kind][name] = _kept(kind, document)
         if kind is PODS:
-            self._pods[task_of(document)].add(name)
+            self._forget_pod(name)
+            task = self._task_of_pod[name] = task_of(document)
+            self._pods[task].add(name)
         return True
 
     def remove(self, kind: Kind, name: str, *, version: str) -> bool:
@@ -72,7 +79,7 @@ class Store:
         if known is not None:
             del self._objects[kind][name]
             if kind is PODS:
-                self._forget_pod(task_of(known), name)
+                self._forget_pod(name)
         return True
 
     def get(self, kind: Kind, name: str) -> Json | None:
@@ -88,18 +95,28 @@ class Store:
         return iter(self._objects[kind].values())
 
     def pods_of(self, task: str) -> tuple[Json, ...]:
-        """The pods that carry a task's label."""
+        """The pods that a task's Job made."""
         return tuple(self._objects[PODS][name] for name in self._pods.get(task, ()))
 
-    def _forget_pod(self, task: str, name: str) -> None:
+    def _forget_pod(self, name: str) -> None:
+        task = self._task_of_pod.pop(name, None)  # where it was put, whatever it says by now
+        if task is None:
+            return
         self._pods[task].discard(name)
         if not self._pods[task]:
             del self._pods[task]
 
 
 def task_of(document: Json) -> str:
-    """The task that a Job or a pod says it belongs to; empty where it says nothing."""
-    return str(document["metadata"].get("labels", {}).get(names.TASK_LABEL, ""))
+    """The task that a Job or a pod belongs to, by its owner; by its label where it has none, else empty.
+
+    A label can be changed by hand in passing; the owner of a pod is what the Job controller itself goes by.
+    """
+    metadata = document["metadata"]
+    for owner in metadata.get("ownerReferences", ()):
+        if owner.get("controller") and owner.get("kind") in (names.TASK_KIND, "Job"):
+            return str(owner["name"])  # a Job has its task's name, see `names.job_name`
+    return str(metadata.get("labels", {}).get(names.TASK_LABEL, ""))
 
 
 def _kept(kind: Kind, document: Json) -> Json:

@@ -198,7 +198,7 @@ def pod_manifest(job: Json, *, status: Json | None = None) -> Json:
         "kind": "Pod",
         "metadata": {
             "name": f"{metadata['name']}-pod",
-            "labels": dict(template["metadata"]["labels"]),
+            "labels": template["metadata"]["labels"] | {"batch.kubernetes.io/job-name": metadata["name"]},
             "ownerReferences": [owner | {"controller": True}],
         },
         "spec": deepcopy(template["spec"]),

@@ -267,6 +267,36 @@ async def test_a_job_that_refuses_its_retirement_is_not_passed_over(desk: Desk) 
         await desk.tasks.reconcile(task)
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [{names.TASK_LABEL: "other"}, {names.MANAGED_BY_LABEL: "me"}, {"batch.kubernetes.io/job-name": "other"}],
+    ids=["its task", "its manager", "its Job"],
+)
+async def test_a_pod_that_somebody_labelled_otherwise_is_neither_lost_nor_left_running(
+    labels: dict[str, str], desk: Desk
+) -> None:
+    task = await started(desk)
+    relabelled = desk.cluster.all(PODS)[0]
+    relabelled["metadata"]["labels"] |= labels
+    desk.cluster.put(PODS, NAMESPACE, relabelled)
+    desk.see()
+    if names.MANAGED_BY_LABEL in labels:  # what a watch that selects by it says then
+        desk.store.remove(PODS, relabelled["metadata"]["name"], version=desk.cluster.version)
+
+    await desk.tasks.reconcile(task)
+    await desk.cluster.patch(TASKS, NAMESPACE, task, {"spec": {"cancelRequested": True}})
+    desk.see()
+    await desk.tasks.reconcile(task)
+
+    assert desk.status(task)["phase"] == "Stopping"
+
+    await desk.cluster.delete(PODS, NAMESPACE, relabelled["metadata"]["name"])
+    desk.see()
+    await desk.tasks.reconcile(task)
+
+    assert desk.status(task)["phase"] == "Cancelled"
+
+
 async def test_a_cancelled_task_whose_job_was_deleted_waits_for_the_pod_that_the_job_left_behind(desk: Desk) -> None:
     task = await started(desk)
     await desk.cluster.patch(TASKS, NAMESPACE, task, {"spec": {"cancelRequested": True}})

@@ -1,17 +1,65 @@
 """What was last seen: the newest version of each object, and nothing of what is gone."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS
+from mcptasks_operator.keys import keys_about, task_key
 from mcptasks_operator.store import Store
 
 
 def thing(name: str = "a", version: object = 1, task: str = "") -> Json:
     labels = {names.TASK_LABEL: task} if task else {}
     return {"metadata": {"name": name, "resourceVersion": str(version), "labels": labels}}
+
+
+def pod(version: int, *, label: str = "t", job: str = "t") -> Json:
+    document = thing("p", version, label)
+    document["metadata"]["ownerReferences"] = [{"kind": "Job", "name": job, "uid": "u", "controller": True}]
+    return document
+
+
+def pod_names(store: Store, task: str) -> list[str]:
+    return [document["metadata"]["name"] for document in store.pods_of(task)]
+
+
+@pytest.mark.parametrize("label", ["other", ""])
+def test_a_pod_stays_with_its_jobs_task_whatever_its_label_says(label: str) -> None:
+    store = Store()
+    store.put(PODS, pod(1))
+    store.put(PODS, pod(2, label=label))
+
+    assert (pod_names(store, "t"), pod_names(store, "other")) == (["p"], [])
+    assert keys_about(PODS, pod(2, label=label)) == (task_key("t"),)
+
+    store.remove(PODS, "p", version="3")
+
+    assert (pod_names(store, "t"), pod_names(store, "other")) == ([], [])
+
+
+def test_a_pod_without_owner_whose_label_changes_is_forgotten_where_it_was_put() -> None:
+    store = Store()
+    store.put(PODS, thing("p", 1, task="t"))
+    store.put(PODS, thing("p", 2, task="other"))
+
+    assert (pod_names(store, "t"), pod_names(store, "other")) == ([], ["p"])
+
+    store.remove(PODS, "p", version="3")
+
+    assert (pod_names(store, "t"), pod_names(store, "other")) == ([], [])
+
+
+def test_what_a_listing_shows_is_there_though_a_watch_that_selects_by_label_told_its_end() -> None:
+    store = Store()
+    store.put(PODS, pod(1))
+    store.remove(PODS, "p", version="2")
+
+    assert store.put(PODS, pod(2), as_of="1") is False
+    assert store.put(PODS, pod(2), as_of="2") is True
+    assert pod_names(store, "t") == ["p"]
 
 
 def test_an_older_version_never_replaces_a_newer_one() -> None:
