@@ -1,7 +1,8 @@
 """What of the tool a Job carries along: an `Execution`, taken from the tool, as the Job's annotation, and back."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -9,7 +10,11 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.tool import McpTool
 
 from .observation import Execution
-from .templates import main_container
+from .templates import MAX_GRACE_SECONDS, main_container
+
+MAX_START_DEADLINE_SECONDS: Final = 604_800
+MAX_TIMEOUT_SECONDS: Final = 31_536_000
+"""The bounds that a McpTool itself has."""
 
 _EXECUTION = TypeAdapter(Execution)
 
@@ -37,9 +42,21 @@ def execution_to_json(execution: Execution) -> str:
 def execution_from_json(text: str) -> Execution | None:
     """What such a text says; None where it cannot be read, as people may write anything into an annotation.
 
-    Unknown members are passed over: a newer version may have written them.
+    Unknown members are passed over: a newer version may have written them. Seconds beyond what a tool may say are
+    brought to the nearest that it may: no date is out of range then, so that the run limit and a cancellation work, and
+    the container and the output schema, which nobody else knows any more, are not lost with one bad number.
     """
     try:
-        return _EXECUTION.validate_json(text, strict=True)
+        said = _EXECUTION.validate_json(text, strict=True)
     except ValidationError:
         return None
+    return replace(
+        said,
+        start_deadline_seconds=_within(1, said.start_deadline_seconds, MAX_START_DEADLINE_SECONDS),
+        timeout_seconds=_within(1, said.timeout_seconds, MAX_TIMEOUT_SECONDS),
+        grace_seconds=_within(0, said.grace_seconds, MAX_GRACE_SECONDS),
+    )
+
+
+def _within(least: int, value: int, most: int) -> int:
+    return max(least, min(value, most))

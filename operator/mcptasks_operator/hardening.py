@@ -6,13 +6,12 @@ Everything here works on a template that was read by `templates.read_template`, 
 https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
-import posixpath
 from typing import Final
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 
-from .templates import containers
+from .templates import containers, mount_point
 
 USER: Final = 65532
 """Who runs a tool whose author named nobody: the `nonroot` user of the common base images."""
@@ -134,7 +133,7 @@ def _fill_resources(resources: Json) -> None:
 def _mount_scratch(container: Json, *, pod: Json, volume: str) -> None:
     """Give a container that cannot write to its image a `/tmp` of its own."""
     mounts = container.setdefault("volumeMounts", [])
-    if any(posixpath.normpath(mount["mountPath"]) == SCRATCH_PATH for mount in mounts):
+    if any(mount_point(mount["mountPath"]) == SCRATCH_PATH for mount in mounts):
         return
     mounts.append({"name": volume, "mountPath": SCRATCH_PATH})
     pod.setdefault("volumes", []).append({"name": volume, "emptyDir": {}})

@@ -4,14 +4,14 @@ Each check yields what is wrong, the field named. What is merely dangerous is le
 malformed to the API server.
 """
 
-import posixpath
 from collections.abc import Iterator, Mapping
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.tool import McpTool
 
-from .templates import ROOT, containers, main_container
+from .hardening import TERMINATION_MESSAGE_PATH
+from .templates import ROOT, containers, main_container, mount_point
 
 
 def refusals(template: Json, *, tool: McpTool) -> Iterator[str]:
@@ -32,6 +32,7 @@ def refusals(template: Json, *, tool: McpTool) -> Iterator[str]:
         yield from _mounts(field, container)
         if container is main:
             yield from _restarts(field, container)
+            yield from _result(field, container)
 
 
 def _keys(field: str, mapping: Mapping[str, str]) -> Iterator[str]:
@@ -57,6 +58,18 @@ def _restarts(field: str, container: Json) -> Iterator[str]:
             yield f"{field}.{name}: not allowed on the tool's container: a call that starts again runs twice"
 
 
+def _result(field: str, container: Json) -> Iterator[str]:
+    policy = container.get("terminationMessagePolicy", "File")
+    if policy != "File":
+        yield (
+            f"{field}.terminationMessagePolicy: {policy}: only File on the tool's container: the end of a log would"
+            " pass for what it wrote to $MCPTASK_RESULT"
+        )
+    path = container.get("terminationMessagePath", TERMINATION_MESSAGE_PATH)
+    if path != TERMINATION_MESSAGE_PATH:
+        yield f"{field}.terminationMessagePath: {path}: only {TERMINATION_MESSAGE_PATH} on the tool's container"
+
+
 def _environment(field: str, container: Json) -> Iterator[str]:
     kept = f"names that begin with {names.ARGUMENT_VARIABLE_PREFIX} or {names.OWN_VARIABLE_PREFIX} are set by mcptasks"
     for index, variable in enumerate(container.get("env", ())):
@@ -70,6 +83,6 @@ def _environment(field: str, container: Json) -> Iterator[str]:
 def _mounts(field: str, container: Json) -> Iterator[str]:
     for group, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
         for index, mount in enumerate(container.get(group, ())):
-            path = posixpath.normpath(mount[key])
+            path = mount_point(mount[key])
             if path == names.CONTRACT_PATH or path.startswith(f"{names.CONTRACT_PATH}/"):
                 yield f"{field}.{group}[{index}].{key}: {mount[key]}: {names.CONTRACT_PATH} is mounted by mcptasks"

@@ -5,6 +5,7 @@ does when the operator tries a tool's Job (`tool_checks`). Templates stay plain 
 wrote is lost; the shapes say that it is safe to work on them.
 """
 
+import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
@@ -19,6 +20,8 @@ from .errors import JobRefusedError
 ROOT: Final = "job.template"
 MAIN_CONTAINER: Final = "tool"
 """The container of this name is the tool; without it, the first one."""
+MAX_GRACE_SECONDS: Final = 86_400
+"""A stop is awaited for this long at most: a caller who cancels is told of its end within a day."""
 
 
 class _Shape(BaseModel):
@@ -69,6 +72,7 @@ class _Container(_Named):
     security_context: _SecurityContext = _SecurityContext()
     resources: _Resources = _Resources()
     termination_message_path: Annotated[str, Field(pattern="^/")] | None = None
+    termination_message_policy: str | None = None
 
 
 class _PodSpec(_Shape):
@@ -77,7 +81,7 @@ class _PodSpec(_Shape):
     volumes: list[_Named] = []
     tolerations: list[dict[str, Any]] = []
     security_context: _SecurityContext = _SecurityContext()
-    termination_grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
+    termination_grace_period_seconds: Annotated[int, Field(ge=0, le=MAX_GRACE_SECONDS)] | None = None
     service_account_name: str | None = None
 
 
@@ -121,6 +125,15 @@ def main_container(pod: Json) -> Json:
     """The container that is the tool. Of a template that was read by `read_template`."""
     regular: list[Json] = pod["containers"]
     return next((each for each in regular if each["name"] == MAIN_CONTAINER), regular[0])
+
+
+def mount_point(path: str) -> str:
+    """Where something is mounted that is to be mounted there: the kubelet takes a relative path from the root.
+
+    >>> mount_point("//mcptask//"), mount_point("tmp/../x")
+    ('/mcptask', '/x')
+    """
+    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def _field(location: tuple[int | str, ...]) -> str:

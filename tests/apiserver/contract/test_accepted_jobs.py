@@ -47,7 +47,6 @@ async def accepted(kube: Kube, namespace: str, pod: dict[str, Any], *, assign_ui
         pytest.param({"volumeMounts": [{"name": "v", "mountPath": "/tmp"}]}, id="a /tmp of its own"),
         pytest.param({"volumeMounts": [{"name": "v", "mountPath": "/tmp/cache"}]}, id="a volume below /tmp"),
         pytest.param({"env": [{"name": "HOME", "value": "/"}, {"name": "A", "value": "$(ARG_A)"}]}, id="variables"),
-        pytest.param({"terminationMessagePath": "/tmp/result"}, id="a result elsewhere"),
         pytest.param({"args": ["$(ARG_A)"]}, id="an argument in its command"),
     ],
 )

@@ -1,5 +1,6 @@
 """Raw objects as the API server writes them, read into what decisions are made from."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -64,6 +65,20 @@ def test_an_annotation_that_cannot_be_read_is_none(annotations: Json) -> None:
     document["metadata"]["annotations"] = annotations
 
     assert job_view(document, task_uid="task-uid").execution is None
+
+
+@pytest.mark.parametrize(("value", "bound"), [(10**15, "most"), (10**400, "most"), (-(10**15), "least")])
+def test_seconds_beyond_all_bounds_are_brought_within_and_nothing_else_is_lost(value: int, bound: str) -> None:
+    edited = replace(EXECUTION, start_deadline_seconds=value, timeout_seconds=value, grace_seconds=value)
+    document = job()
+    document["metadata"]["annotations"] = {names.EXECUTION_ANNOTATION: execution_to_json(edited)}
+
+    seen = job_view(document, task_uid="task-uid").execution
+
+    assert seen is not None
+    seconds = (seen.start_deadline_seconds, seen.timeout_seconds, seen.grace_seconds)
+    assert seconds == ((604_800, 31_536_000, 86_400) if bound == "most" else (1, 1, 0))
+    assert replace(seen, start_deadline_seconds=300, timeout_seconds=3600, grace_seconds=5) == EXECUTION
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ CONTAINER_WORDS: list[Any] = [
     pytest.param({"securityContext": {"capabilities": {"drop": ["CHOWN"]}}}, id="one capability less"),
     pytest.param({"securityContext": {"allowPrivilegeEscalation": True}}, id="privilege escalation"),
     pytest.param({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, id="no seccomp"),
-    pytest.param({"terminationMessagePath": "/tmp/out"}, id="another place for the result"),
-    pytest.param({"terminationMessagePolicy": "FallbackToLogsOnError"}, id="another policy for it"),
+    pytest.param({"terminationMessagePath": "/dev/termination-log"}, id="the one place for the result"),
+    pytest.param({"terminationMessagePolicy": "File"}, id="the one policy for it"),
     pytest.param({"env": [{"name": "HOME", "value": "/app"}, {"name": "A", "value": "$(ARG_X)"}]}, id="variables"),
     pytest.param({"volumeMounts": [{"name": "v", "mountPath": "/tmp/"}]}, id="a /tmp of their own"),
 ]
@@ -162,12 +162,6 @@ def test_a_writable_image_with_its_own_user_keeps_its_own_home(rendered: Make) -
     main, _ = rendered(container={"securityContext": {"readOnlyRootFilesystem": False, "runAsUser": 0}})
 
     assert "HOME" not in {variable["name"] for variable in main["env"]}
-
-
-def test_the_variable_names_the_place_where_the_author_wants_the_result(rendered: Make) -> None:
-    main, _ = rendered(container={"terminationMessagePath": "/tmp/$out"})
-
-    assert {"name": "MCPTASK_RESULT", "value": "/tmp/$$out"} in main["env"]
 
 
 def test_an_author_who_tolerates_everything_is_not_corrected(rendered: Make) -> None:

@@ -38,6 +38,8 @@ def refusal(task: Any, tool: Any) -> tuple[Reason, str]:
         ({"tolerations": ["all"]}, "tolerations[0]: "),
         ({"terminationGracePeriodSeconds": "5"}, "terminationGracePeriodSeconds: "),
         ({"terminationGracePeriodSeconds": -1}, "terminationGracePeriodSeconds: "),
+        ({"terminationGracePeriodSeconds": 86_401}, "terminationGracePeriodSeconds: "),
+        ({"terminationGracePeriodSeconds": 10**12}, "terminationGracePeriodSeconds: "),
         ({"initContainers": [{"name": "a", "env": [{"name": "ARG_A"}]}]}, "initContainers[0].env[0].name: ARG_A"),
     ],
 )
@@ -63,7 +65,11 @@ def test_a_pod_that_breaks_what_a_task_promises_is_refused(
         ({"volumeMounts": [{"name": "v", "mountPath": "/mcptask"}]}, "volumeMounts[0].mountPath: /mcptask"),
         ({"volumeMounts": [{"name": "v", "mountPath": "/x/../mcptask/a/"}]}, "volumeMounts[0].mountPath: /x/"),
         ({"volumeDevices": [{"name": "v", "devicePath": "/mcptask"}]}, "volumeDevices[0].devicePath"),
+        ({"volumeMounts": [{"name": "v", "mountPath": "//mcptask//"}]}, "volumeMounts[0].mountPath: //mcptask//"),
+        ({"volumeMounts": [{"name": "v", "mountPath": "mcptask"}]}, "volumeMounts[0].mountPath: mcptask"),
         ({"terminationMessagePath": "result"}, "terminationMessagePath: "),
+        ({"terminationMessagePath": "/tmp/out"}, "terminationMessagePath: /tmp/out"),
+        ({"terminationMessagePolicy": "FallbackToLogsOnError"}, "terminationMessagePolicy: FallbackToLogsOnError"),
         ({"command": "sh -c true"}, "command: "),
         ({"args": [1]}, "args[0]: "),
         ({"securityContext": []}, "securityContext: "),
@@ -108,6 +114,20 @@ def test_keys_that_are_ours_are_refused_wherever_they_stand(
             },
             id="a container beside the tool has rules of its own",
         ),
+        pytest.param(
+            {
+                "initContainers": [
+                    {
+                        "name": "fetch",
+                        "image": "i",
+                        "terminationMessagePath": "/tmp/out",
+                        "terminationMessagePolicy": "FallbackToLogsOnError",
+                    }
+                ]
+            },
+            id="a container beside the tool ends in its own words",
+        ),
+        pytest.param({"terminationGracePeriodSeconds": 86_400}, id="a day of grace"),
         pytest.param(
             {
                 "containers": [
