@@ -7,7 +7,7 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-e
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 _STEP: Final = re.compile(r"\$(?:(?P<escaped>\$)|\((?P<name>[^)]*)\))", re.DOTALL)
@@ -31,3 +31,12 @@ def references(text: str) -> Iterator[str]:
     for step in _STEP.finditer(text):
         if step["name"] is not None:
             yield step["name"]
+
+
+def substitute(text: str, known: Mapping[str, str]) -> str:
+    """The text with the known variables put in; other references and `$$` stay as they are.
+
+    >>> substitute("$(A)-$$(A)-$(B)", {"A": "x"})
+    'x-$$(A)-$(B)'
+    """
+    return _STEP.sub(lambda step: known.get(step["name"], step[0]) if step["name"] is not None else step[0], text)

@@ -3,20 +3,32 @@
 `["sh", "-c", "git checkout $(ARG_BRANCH)"]` runs whatever is in the branch's name. As an element of its own, or as part
 of one that is no program, the same reference is harmless: `["git", "checkout", "$(ARG_BRANCH)"]`.
 
-This finds what is written down in the tool. It cannot know what an image's own entry point does with its arguments.
+This finds what is written down in the tool, by what is known of programs (`interpreters`). It is a help and no proof:
+it cannot know what an image's own entry point does with its arguments.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from types import MappingProxyType
 from typing import Any, Final
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 
-from .expansion import references
+from .expansion import references, substitute
+from .interpreters import (
+    CODE_OPTION,
+    CODE_VARIABLE,
+    COMMAND_LINES,
+    GIT_CODE,
+    GLUED_CODE,
+    LANGUAGES,
+    PLAIN,
+    SHELL,
+    WRAPPERS,
+    Language,
+)
 from .templates import containers
 
 
@@ -32,137 +44,237 @@ class UnsafeExpansion:
     """What would run it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Language:
-    """How a program takes code on its command line."""
-
-    code: str
-    """The option whose value is code or the name of a file of code; short ones may stand together, as in `-euc`."""
-    valued: str = r"(?!)"
-    """Options that take the next element, which is neither."""
-    operand_is_code: bool = False
-    """Whether the first element that is no option is code, as in awk, unless an option gave some."""
-    code_is_operand: bool = False
-    """Whether the code is not the option's value but the first operand, as in `sh -c -e CODE`."""
-
-
-_SHELL: Final = _Language(code=r"-[A-Za-z]*c[A-Za-z]*", valued=r"[-+][A-Za-z]*[oO]", code_is_operand=True)
-_LANGUAGES: Final[Mapping[str, _Language]] = MappingProxyType(
-    {
-        **dict.fromkeys(("sh", "bash", "ash", "dash", "zsh", "ksh", "mksh", "fish"), _SHELL),
-        "python": _Language(code=r"-[A-Za-z]*c", valued=r"-[A-Za-z]*[WX]"),
-        "perl": _Language(code=r"-[A-Za-z0-9]*[eE]", valued=r"-I"),
-        "ruby": _Language(code=r"-[A-Za-z0-9]*e", valued=r"-[Ir]"),
-        "node": _Language(code=r"-[pe]+|--eval|--print", valued=r"-r|--require|--import"),
-        "php": _Language(code=r"-[rBRE]", valued=r"-[cdz]"),
-        "pwsh": _Language(code=r"(?i:-c(ommand)?)"),
-        "env": _Language(code=r"-[A-Za-z0]*S|--split-string", valued=r"-[uC]"),
-        **dict.fromkeys(
-            ("awk", "gawk", "mawk"),
-            _Language(code=r"-[ef]|--source|--file", valued=r"-[Fv]", operand_is_code=True),
-        ),
-        "sed": _Language(code=r"-[A-Za-z]*[ef]|--expression|--file", operand_is_code=True),
-    }
-)
 _VERSION: Final = re.compile(r"[-.0-9]+$")
 _LOOKS_LIKE_SCRIPT: Final = re.compile(r"[\s;|&<>`]")
-
-
-def unsafe_expansions(pod: Json) -> Iterator[UnsafeExpansion]:
-    """The unsafe references of a pod whose template was read by `templates.read_template`."""
-    for field, container in containers(pod):
-        tainted = _tainted_variables(container)
-        for words in _commands(field, container):
-            for word, program in _programs_in(words):
-                variable = next((name for name in references(word.text) if _is_tainted(name, tainted)), None)
-                if variable is not None:
-                    yield UnsafeExpansion(field=word.field, variable=variable, program=program)
+_REFERENCE: Final = re.compile(r"\$\(([^)]*)\)")
+_ITSELF: Final = "the container"
+_ENTRY_POINT: Final = "the image's entry point"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Word:
     field: str
     text: str
+    """As the author wrote it, for the references; elsewhere `literal` counts."""
+    literal: str
+    """With the author's own variables put in."""
+    tainted: str | None
+    """The first variable in it that holds what a caller gave."""
 
 
-def _commands(field: str, container: Json) -> Iterator[Sequence[_Word]]:
-    """The command lines of a container in which Kubernetes expands variables."""
-    command = _words(f"{field}.command", container.get("command"))
-    arguments = _words(f"{field}.args", container.get("args"))
+def unsafe_expansions(pod: Json) -> Iterator[UnsafeExpansion]:
+    """The unsafe references of a pod whose template was read by `templates.read_template`; each place once."""
+    for field, container in containers(pod):
+        yield from _variables(field, container)
+        for words, chosen in _commands(field, container):
+            found: set[str] = set()
+            for word, program in _programs_in(words, chosen=chosen):
+                if word.tainted is not None and word.field not in found:
+                    found.add(word.field)
+                    yield UnsafeExpansion(field=word.field, variable=word.tainted, program=program)
+
+
+def _variables(field: str, container: Json) -> Iterator[UnsafeExpansion]:
+    """The variables of the container that programs take code from, where an argument gets in."""
+    known: dict[str, str] = {}
+    tainted: set[str] = set()
+    for index, variable in enumerate(container.get("env", ())):
+        word = _word(f"{field}.env[{index}].value", variable.get("value"), known, tainted)
+        if word is None:
+            continue
+        if word.tainted is not None and re.fullmatch(CODE_VARIABLE, variable["name"]):
+            yield UnsafeExpansion(field=word.field, variable=word.tainted, program=f"what reads ${variable['name']}")
+        _define(variable["name"], word, known, tainted)
+
+
+def _own_variables(container: Json) -> tuple[Mapping[str, str], frozenset[str]]:
+    """The author's variables: their values, and which hold an argument. Kubernetes expands what was defined before."""
+    known: dict[str, str] = {}
+    tainted: set[str] = set()
+    for variable in container.get("env", ()):
+        word = _word("", variable.get("value"), known, tainted)
+        if word is not None:
+            _define(variable["name"], word, known, tainted)
+    return known, frozenset(tainted)
+
+
+def _define(name: str, word: _Word, known: dict[str, str], tainted: set[str]) -> None:
+    known[name] = word.literal
+    if word.tainted is not None:
+        tainted.add(name)
+
+
+def _word(field: str, text: Any, known: Mapping[str, str], tainted: set[str] | frozenset[str]) -> _Word | None:
+    if not isinstance(text, str):
+        return None
+    variable = next((name for name in references(text) if _is_argument(name) or name in tainted), None)
+    return _Word(field=field, text=text, literal=substitute(text, known), tainted=variable)
+
+
+def _is_argument(name: str) -> bool:
+    return name.startswith(names.ARGUMENT_VARIABLE_PREFIX)
+
+
+def _commands(field: str, container: Json) -> Iterator[tuple[Sequence[_Word], bool]]:
+    """The command lines of a container in which Kubernetes expands variables, and whether each begins with a program.
+
+    `args` alone may do so or not: that is the image's affair.
+    """
+    own = _own_variables(container)
+    command = _words(f"{field}.command", container.get("command"), *own)
+    arguments = _words(f"{field}.args", container.get("args"), *own)
+    chosen = bool(command)
     if not command and _is_for_shell(arguments):
-        command = [_Word(field=f"{field}.command", text="sh")]
-    yield [*command, *arguments]
+        command = [_Word(field=f"{field}.command", text="sh", literal="sh", tainted=None)]
+    yield [*command, *arguments], chosen
     for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
         execution = _member(container.get(probe), "exec")
-        yield _words(f"{field}.{probe}.exec.command", _member(execution, "command"))
+        yield _words(f"{field}.{probe}.exec.command", _member(execution, "command"), *own), True
 
 
 def _is_for_shell(words: Sequence[_Word]) -> bool:
     """Whether this is how one speaks to a shell; what the image's own entry point is, is not known."""
     return (
         len(words) > 1
-        and re.fullmatch(_SHELL.code, words[0].text) is not None
-        and _LOOKS_LIKE_SCRIPT.search(words[1].text) is not None
+        and re.fullmatch(SHELL.code, words[0].literal) is not None
+        and _LOOKS_LIKE_SCRIPT.search(words[1].literal) is not None
     )
 
 
-def _words(field: str, texts: Any) -> list[_Word]:
+def _words(field: str, texts: Any, known: Mapping[str, str], tainted: frozenset[str]) -> list[_Word]:
     if not isinstance(texts, list):
         return []
-    return [_Word(field=f"{field}[{index}]", text=text) for index, text in enumerate(texts) if isinstance(text, str)]
+    words = (_word(f"{field}[{index}]", text, known, tainted) for index, text in enumerate(texts))
+    return [word for word in words if word is not None]
 
 
 def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _tainted_variables(container: Json) -> frozenset[str]:
-    """The author's variables that hold an argument's text. Kubernetes expands only what was defined before."""
-    tainted: set[str] = set()
-    for variable in container.get("env", ()):
-        value = variable.get("value")
-        if isinstance(value, str) and any(_is_tainted(name, tainted) for name in references(value)):
-            tainted.add(variable["name"])
-    return frozenset(tainted)
-
-
-def _is_tainted(name: str, tainted: set[str] | frozenset[str]) -> bool:
-    return name.startswith(names.ARGUMENT_VARIABLE_PREFIX) or name in tainted
-
-
-def _programs_in(words: Sequence[_Word]) -> Iterator[tuple[_Word, str]]:
+def _programs_in(words: Sequence[_Word], *, chosen: bool) -> Iterator[tuple[_Word, str]]:
     """The words that are code, each with the program that runs it.
 
     A program may be wrapped in others (`timeout 5 sh -c ...`), so each word that is an interpreter's name counts.
     """
+    position, runner = _program(words)
+    if position < len(words) and (chosen or position > 0):
+        yield words[position], runner
+    first_language = len(words)
     for index, word in enumerate(words):
-        program = word.text.rsplit("/", 1)[-1]
-        language = _LANGUAGES.get(program) or _LANGUAGES.get(_VERSION.sub("", program))
+        program = _base(word)
+        if program == "timeit":
+            yield from ((code, program) for code in words[index + 1 :])
+        language = _language(program)
         if language is not None:
-            yield from ((code, program) for code in _code(words[index + 1 :], language))
+            yield from ((code, program) for code in _code(words[index + 1 :], language, runs=index == position))
+            if program != "env":
+                first_language = min(first_language, index)
+    yield from _by_any_program(words[:first_language], position)
+    yield from _after_what_is_not_known(words)
 
 
-def _code(words: Sequence[_Word], language: _Language) -> Iterator[_Word]:
-    """The words that a program of the language takes as code."""
+def _base(word: _Word) -> str:
+    return word.literal.rsplit("/", 1)[-1]
+
+
+def _language(program: str) -> Language | None:
+    return LANGUAGES.get(program) or LANGUAGES.get(_VERSION.sub("", program))
+
+
+def _program(words: Sequence[_Word]) -> tuple[int, str]:
+    """Where the name of the program stands that is run in the end, and what starts it."""
+    position, runner = 0, _ITSELF
+    while position < len(words) and (wrapper := WRAPPERS.get(_base(words[position]))) is not None:
+        runner = _base(words[position])
+        left = wrapper.operands
+        position += 1
+        while position < len(words):
+            text = words[position].literal
+            if re.fullmatch(wrapper.valued, text):
+                position += 1
+            elif text.startswith("-") or re.match(r"\w+=", text):
+                pass
+            elif left:
+                left -= 1
+            else:
+                break
+            position += 1
+    return position, runner
+
+
+def _by_any_program(words: Sequence[_Word], position: int) -> Iterator[tuple[_Word, str]]:
+    """The words that are code by the look of their options, whatever the program: `-c CODE`, `--eval=CODE`."""
+    program = _base(words[position]) if position < len(words) else ""
+    runner = _ENTRY_POINT if program.startswith("-") else program
+    previous = ""
+    for index, word in enumerate(words):
+        before = _REFERENCE.split(word.literal, maxsplit=1)[0]
+        name, assigned, _ = before.partition("=")
+        if (
+            (program in COMMAND_LINES and index > position)
+            or (assigned and re.fullmatch(CODE_VARIABLE, name))
+            or (program not in PLAIN and _is_code(before, previous, program))
+        ):
+            yield word, runner
+        # What follows `eval` may have options before it.
+        if not (previous == "eval" and word.literal.startswith("-")):
+            previous = word.literal
+
+
+def _is_code(before: str, previous: str, program: str) -> bool:
+    """Whether what comes after that text, in an element after that one, is code."""
+    if program == "git":
+        if previous == "-c":
+            return "=" not in before or re.fullmatch(GIT_CODE, before) is not None
+        short = re.fullmatch(r"-[A-Za-z]+", previous) is not None
+        return (before.startswith("--") and _is_glued(before)) or (not short and _follows(previous))
+    return _is_glued(before) or _follows(previous)
+
+
+def _is_glued(before: str) -> bool:
+    return re.fullmatch(GLUED_CODE, before, re.DOTALL) is not None
+
+
+def _follows(previous: str) -> bool:
+    return re.fullmatch(CODE_OPTION, previous) is not None
+
+
+def _after_what_is_not_known(words: Sequence[_Word]) -> Iterator[tuple[_Word, str]]:
+    """The texts with an argument after an element that may be `-c`: it comes by a variable of unknown value."""
+    for previous, word in zip(words, islice(words, 1, None), strict=False):
+        reference = _REFERENCE.fullmatch(previous.literal)
+        is_unknown = reference is not None and not names.is_own_variable(reference[1])
+        if is_unknown and not word.literal.startswith("-") and not _REFERENCE.fullmatch(word.text):
+            yield word, f"what {previous.literal} stands for"
+
+
+def _code(words: Sequence[_Word], language: Language, *, runs: bool) -> Iterator[_Word]:
+    """The words that a program of the language takes as code.
+
+    Where it `runs` for sure, that is also a caller's word in the place of the script's name: it could be `-c`.
+    """
     rest = iter(words)
     operand_is_code = language.operand_is_code
+    is_given = False
     for word in rest:
-        if re.fullmatch(language.valued, word.text):
+        if re.fullmatch(language.valued, word.literal):
             next(rest, None)
-        elif re.fullmatch(language.code, word.text):
+        elif re.fullmatch(language.code, word.literal):
+            is_given = True
             operand_is_code = language.code_is_operand
             if not operand_is_code:
                 yield from islice(rest, 1)
-        elif len(word.text) > 1 and word.text[0] in "-+":
-            if _holds_code(word.text, language):
+        elif len(word.literal) > 1 and word.literal[0] in "-+":
+            if _holds_code(word.literal, language):
                 yield word
         else:
-            if operand_is_code:
+            if operand_is_code or (runs and not is_given and _REFERENCE.match(word.literal)):
                 yield word
             return
 
 
-def _holds_code(option: str, language: _Language) -> bool:
+def _holds_code(option: str, language: Language) -> bool:
     """Whether code is glued to its option: `--eval=CODE`, `-eCODE`."""
     glued = re.search(r"[=$]", option)
     return glued is not None and any(

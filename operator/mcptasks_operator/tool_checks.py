@@ -132,9 +132,10 @@ def _template_problems(tool: McpTool) -> Iterator[ToolProblem]:
             fault=ToolFault.UNSAFE_EXPANSION,
             field=unsafe.field,
             message=(
-                f"$({unsafe.variable}) would become part of a program that {unsafe.program} runs, so that whoever"
-                f' calls the tool could run anything: write "${unsafe.variable}" there, which a shell reads from the'
-                " environment, or give it as an element of its own after the program"
+                f"$({unsafe.variable}) would become part of a program that {unsafe.program} runs, or choose it, so that"
+                f' whoever calls the tool could run anything: write "${unsafe.variable}" there, which a shell reads'
+                " from the environment, let the program read the variable or the arguments file, or give it as an"
+                " element of its own to a program that does not interpret it"
             ),
         )
 

@@ -105,6 +105,8 @@ def test_an_unsafe_expansion_is_refused_and_the_cure_is_told(make_tool: Make, ma
     assert problem.fault is ToolFault.UNSAFE_EXPANSION
     assert problem.field == "job.template.spec.containers[0].command[2]"
     assert '"$ARG_BRANCH"' in problem.message
+    assert "the arguments file" in problem.message
+    assert "a program that does not interpret it" in problem.message
 
 
 def test_all_problems_are_told_at_once(make_tool: Make) -> None:

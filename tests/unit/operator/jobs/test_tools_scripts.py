@@ -45,6 +45,13 @@ def found(make_pod: Make, **container: Any) -> list[tuple[str, str, str]]:
         (["awk", "-F", ",", "/$(ARG_X)/", "file"], 3, "awk"),
         (["sed", "-e", "s/$(ARG_X)/b/", "file"], 2, "sed"),
         (["sed", "-n", "s/$(ARG_X)/b/", "file"], 2, "sed"),
+        (["bash", "--rcfile", "x", "-c", "echo $(ARG_X)"], 4, "bash"),
+        (["bash", "--init-file", "x", "-O", "extglob", "-c", "echo $(ARG_X)"], 6, "bash"),
+        (["csh", "-c", "echo $(ARG_X)"], 2, "csh"),
+        (["pypy3", "-Ic", "print($(ARG_X))"], 2, "pypy3"),
+        (["nu", "-c", "echo $(ARG_X)"], 2, "nu"),
+        (["fish", "--init-command", "echo $(ARG_X)", "-c", "true"], 2, "fish"),
+        (["perl", "-Mstrict;$(ARG_X)", "x.pl"], 1, "perl"),
     ],
 )
 def test_an_argument_inside_a_program_is_found(command: list[str], at: int, program: str, make_pod: Make) -> None:
@@ -55,7 +62,19 @@ def test_an_argument_inside_a_program_is_found(command: list[str], at: int, prog
     "command",
     [
         ["git", "checkout", "$(ARG_X)"],
-        ["tool", "--to=$(ARG_X)", "-c", "$(ARG_X)"],
+        ["tool", "--to=$(ARG_X)", "-n", "$(ARG_X)", "--message", "-$(ARG_X)"],
+        ["tool", "-config=$(ARG_X)", "--dry-run=$(ARG_X)", "--pattern", "$(ARG_X)"],
+        ["make_orders", "$(ARG_X)"],
+        ["python", "/src/x.py", "--rows", "$(ARG_X)"],
+        ["python", "/src/x.py", "eval", "$(ARG_X)", "--command=$(ARG_X)"],
+        ["sh", "-c", 'run "$0"', "$(ARG_X)"],
+        ["bash", "--rcfile", "x", "/script.sh", "$(ARG_X)"],
+        ["grep", "-e", "$(ARG_X)", "file"],
+        ["timeout", "5", "grep", "-c", "$(ARG_X)", "file"],
+        ["xargs", "-I", "{}", "cp", "{}", "$(ARG_X)"],
+        ["git", "grep", "-e", "$(ARG_X)"],
+        ["git", "clone", "--branch=$(ARG_X)", "--", "$(ARG_X)"],
+        ["tool", "$(REGION)", "$(ARG_X)", "$(REGION)", "--rows=$(ARG_X)"],
         ["git", "-c", "http.extraHeader=$(ARG_X)", "clone"],
         ["sh", "-c", 'git checkout "$ARG_X"'],
         ["sh", "-c", 'git checkout "$1"', "sh", "$(ARG_X)"],
@@ -77,13 +96,129 @@ def test_an_argument_that_is_only_a_word_is_let_be(command: list[str], make_pod:
     assert found(make_pod, command=command) == []
 
 
+@pytest.mark.parametrize(
+    ("command", "at", "program"),
+    [
+        (["su", "nobody", "-c", "echo $(ARG_X)"], 3, "su"),
+        (["su", "-lc", "echo $(ARG_X)"], 2, "su"),
+        (["bun", "-e", "$(ARG_X)"], 2, "bun"),
+        (["deno", "eval", "$(ARG_X)"], 2, "deno"),
+        (["deno", "eval", "-T", "$(ARG_X)"], 3, "deno"),
+        (["lua", "-e", "print($(ARG_X))"], 2, "lua"),
+        (["lua", "-eprint($(ARG_X))"], 1, "lua"),
+        (["Rscript", "-e", "$(ARG_X)"], 2, "Rscript"),
+        (["julia", "--eval=$(ARG_X)"], 1, "julia"),
+        (["psql", "--command", "select $(ARG_X)"], 2, "psql"),
+        (["mysql", "--execute=select $(ARG_X)"], 1, "mysql"),
+        (["script", "-qc", "echo $(ARG_X)", "/dev/null"], 2, "script"),
+        (["flock", "/lock", "-c", "echo $(ARG_X)"], 3, "flock"),
+        (["/opt/tool", "-c", "$(ARG_X)"], 2, "tool"),
+        (["find", ".", "-exec", "$(ARG_X)", "{}", ";"], 3, "find"),
+        (["tar", "-xf", "a", "--checkpoint-action=exec=$(ARG_X)"], 3, "tar"),
+        (["scp", "-oProxyCommand=$(ARG_X)", "a", "b:"], 1, "scp"),
+        (["git", "-c", "core.sshCommand=$(ARG_X)", "fetch"], 2, "git"),
+        (["git", "-c", "alias.x=!$(ARG_X)", "x"], 2, "git"),
+        (["git", "-c", "$(ARG_X)", "fetch"], 2, "git"),
+        (["git", "clone", "--upload-pack=$(ARG_X)", "a"], 2, "git"),
+        (["watch", "-n", "5", "ls $(ARG_X)"], 3, "watch"),
+        (["parallel", "echo", "$(ARG_X)"], 2, "parallel"),
+        (["ssh", "host", "$(ARG_X)"], 2, "ssh"),
+        (["nice", "ssh", "host", "ls", "$(ARG_X)"], 4, "ssh"),
+        (["eval", "$(ARG_X)"], 1, "eval"),
+        (["python", "-m", "timeit", "-s", "pass", "$(ARG_X)"], 5, "timeit"),
+        (["env", "LD_PRELOAD=$(ARG_X)", "tool"], 1, "tool"),
+    ],
+)
+def test_what_any_program_would_run_is_found(command: list[str], at: int, program: str, make_pod: Make) -> None:
+    assert found(make_pod, command=command) == [(f"command[{at}]", "ARG_X", program)]
+
+
+@pytest.mark.parametrize(
+    ("command", "at", "program"),
+    [
+        (["$(ARG_X)"], 0, "the container"),
+        (["/bin/$(ARG_X)", "a"], 0, "the container"),
+        (["env", "A=b", "$(ARG_X)"], 2, "env"),
+        (["timeout", "-k", "1", "5", "$(ARG_X)"], 4, "timeout"),
+        (["exec", "/bin/$(ARG_X)"], 1, "exec"),
+        (["nice", "-n", "5", "xargs", "-n", "1", "$(ARG_X)"], 6, "xargs"),
+        (["sh", "$(ARG_X)"], 1, "sh"),
+        (["python", "-u", "$(ARG_X)"], 2, "python"),
+        (["python", "-m", "$(ARG_X)"], 2, "python"),
+    ],
+)
+def test_a_program_that_the_caller_would_choose_is_found(
+    command: list[str], at: int, program: str, make_pod: Make
+) -> None:
+    assert found(make_pod, command=command) == [(f"command[{at}]", "ARG_X", program)]
+
+
+def test_the_first_of_args_alone_may_be_a_subcommand(make_pod: Make) -> None:
+    assert found(make_pod, args=["$(ARG_X)", "a"]) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "BASH_ENV",
+            "ENV",
+            "LD_PRELOAD",
+            "LD_LIBRARY_PATH",
+            "LD_AUDIT",
+            "NODE_OPTIONS",
+            "PYTHONSTARTUP",
+            "PYTHONPATH",
+        ),
+        *(
+            "PYTHONPATH",
+            "PYTHONHOME",
+            "PERL5OPT",
+            "PERL5LIB",
+            "RUBYOPT",
+            "JAVA_TOOL_OPTIONS",
+            "_JAVA_OPTIONS",
+            "JDK_JAVA_OPTIONS",
+        ),
+        *("PROMPT_COMMAND", "SHELLOPTS", "PATH", "IFS", "GIT_SSH_COMMAND", "GIT_CONFIG_VALUE_0", "EDITOR"),
+    ],
+)
+def test_a_variable_that_programs_take_code_from_is_found(name: str, make_pod: Make) -> None:
+    env = [{"name": "DIR", "value": "/opt/$(ARG_X)"}, {"name": name, "value": "a:$(DIR)"}]
+
+    assert found(make_pod, env=env) == [("env[1].value", "DIR", f"what reads ${name}")]
+
+
+@pytest.mark.parametrize("name", ["BRANCH", "MY_PATH", "PYTHONUNBUFFERED", "ENVIRONMENT", "JAVA_HOME"])
+def test_any_other_variable_may_hold_an_argument(name: str, make_pod: Make) -> None:
+    assert found(make_pod, env=[{"name": name, "value": "$(ARG_X)"}]) == []
+
+
+def test_options_and_programs_behind_the_authors_variables_are_seen(make_pod: Make) -> None:
+    env = [{"name": "C", "value": "-c"}, {"name": "SH", "value": "/bin/sh"}, {"name": "N", "value": "-n"}]
+
+    for command in (["sh", "$(C)", "echo $(ARG_X)"], ["$(SH)", "-c", "$(ARG_X)"], ["$(SH)", "$(C)", "$(ARG_X)"]):
+        assert found(make_pod, env=env, command=command) == [("command[2]", "ARG_X", "sh")]
+    assert found(make_pod, env=env, command=["tool", "$(N)", "to $(ARG_X)"]) == []
+
+
+def test_a_text_after_a_variable_of_unknown_value_is_found(make_pod: Make) -> None:
+    env = [{"name": "C", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]
+
+    assert found(make_pod, env=env, command=["tool", "$(C)", "echo $(ARG_X)"]) == [
+        ("command[2]", "ARG_X", "what $(C) stands for")
+    ]
+    assert found(make_pod, command=["$(SH)", "-c", "$(ARG_X)"]) == [("command[2]", "ARG_X", "$(SH)")]
+
+
 def test_command_and_args_are_one_command_line(make_pod: Make) -> None:
     assert found(make_pod, command=["sh"], args=["-c", "echo $(ARG_X)"]) == [("args[1]", "ARG_X", "sh")]
 
 
 def test_arguments_for_the_shell_of_an_unknown_image_are_recognised(make_pod: Make) -> None:
     assert found(make_pod, args=["-ec", "echo $(ARG_X)"]) == [("args[1]", "ARG_X", "sh")]
-    assert found(make_pod, args=["-c", "$(ARG_CONFIG)"]) == []
+    assert found(make_pod, args=["-c", "$(ARG_X)"]) == [("args[1]", "ARG_X", "the image's entry point")]
+    assert found(make_pod, args=["--config", "$(ARG_CONFIG)"]) == []
     assert found(make_pod, args=["hello $(ARG_X)"]) == []
 
 
