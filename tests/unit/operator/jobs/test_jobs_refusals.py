@@ -159,7 +159,7 @@ def test_what_breaks_no_promise_is_not_refused(pod: Any, make_tool: Make, make_t
         ('{"list": [1, "x"]}', "/list/1: "),
         ('{"a/b~c": 1}', "/a~1b~0c: "),
         ('{"n": 1, "extra": 2}', "extra"),
-        ('{"n": 1.5, "list": 7}', "; /"),
+        ('{"n": 1.5, "list": 7}', "/n: 1.5"),
     ],
 )
 def test_arguments_that_break_the_schema_are_refused_with_the_pointer(
