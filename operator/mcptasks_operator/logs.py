@@ -5,6 +5,7 @@ from the end. So more lines are asked for than are wanted, and of what comes onl
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
@@ -60,6 +61,17 @@ class Tail:
         return self.size <= self._limit
 
 
+_KUBELET_ERROR: Final = re.compile(
+    r"(?:"
+    r'failed to (?:try resolving symlinks in path|open log file) "/var/log/(?:pods|containers)/[^"\n]*": [^\n]*'
+    r"|unable to retrieve container logs for [a-z][a-z0-9+.-]*://\S*"
+    r"|Error: [^\n]*/var/log/(?:pods|containers)/[^\n]*: no such file or directory"
+    r")\n?"
+)
+"""What the kubelet writes into its answer (200 OK: the headers are out) in place of a log that it cannot read.
+
+kubelet: `ReadLogs` in cri-client/pkg/logs, `GetContainerLogs` in kuberuntime_container.go.
+"""
 _CONTINUATIONS: Final = bytes(range(0x80, 0xC0))
 
 
@@ -92,7 +104,11 @@ class LogReader:
         if tail.lines >= FIRST_LINES and tail.size < TAIL_BYTES:
             tail = await self._tail(pod, container, MOST_LINES)
             asked = MOST_LINES
-        return LogSeen(text=tail.text(), is_whole=tail.is_whole and tail.lines < asked)
+        text = tail.text()
+        if _KUBELET_ERROR.fullmatch(text):
+            # Worth another try: while the kubelet rotates a log, its file is not there for a moment.
+            raise RetryableError("the node could not read the container's log")
+        return LogSeen(text=text, is_whole=tail.is_whole and tail.lines < asked)
 
     async def _tail(self, pod: str, container: str, lines: int) -> Tail:
         tail = Tail()

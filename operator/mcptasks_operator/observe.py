@@ -75,7 +75,7 @@ def _container(document: Json, execution: Execution | None) -> ContainerSeen | N
     waiting = state.get("waiting", {})
     reason, message = waiting.get("reason", ""), waiting.get("message", "")
     if reason in ("", WAITS_FOR_INIT):
-        reason, message = _waiting_init_container(status) or (reason, message)
+        reason, message = _failed_init_container(status) or _waiting_init_container(status) or (reason, message)
     return ContainerSeen(
         running_since=_moment(state.get("running", {}).get("startedAt")),
         waiting_reason=reason if "waiting" in state else "",
@@ -96,6 +96,18 @@ def _waiting_init_container(status: Json) -> tuple[str, str] | None:
         waiting = each.get("state", {}).get("waiting", {})
         if waiting.get("reason", WAITS_FOR_INIT) != WAITS_FOR_INIT:
             return waiting["reason"], f"init container {each['name']}: {waiting.get('message', '')}".rstrip(": ")
+    return None
+
+
+def _failed_init_container(status: Json) -> tuple[str, str] | None:
+    """The init container that a failed pod failed with: the tool's own container waits for it for ever."""
+    if status.get("phase") != "Failed":
+        return None
+    for each in status.get("initContainerStatuses", ()):
+        end = each.get("state", {}).get("terminated", {})
+        if end.get("exitCode", 0) != 0:
+            words = f"exit code {end['exitCode']} ({end.get('reason', 'Error')})"
+            return f"init container {each['name']}", ": ".join(filter(None, (words, end.get("message", "").strip())))
     return None
 
 

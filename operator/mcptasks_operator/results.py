@@ -16,13 +16,14 @@ from mcptasks_crds.task import TaskResult
 from .decision import ReadLog
 from .observation import LogSeen, Termination
 from .situation import NEVER_RAN, Situation
-from .structured import Rejected, check, last_json_line
+from .structured import Rejected, check, last_line
 from .toolresults import fitting_tail, structured_result, text_result
 from .verdicts import Ask, End, Verdict, failed
 
 NO_OUTPUT: Final = "(no output)"
 _OUT_OF_MEMORY: Final = "OOMKilled"
 _EXIT_BY_SIGNAL: Final = 128
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 
 def result_of(situation: Situation, end: Termination) -> Verdict:
@@ -106,16 +107,25 @@ def _printed(situation: Situation) -> Verdict:
 
 
 def _printed_structure(log: LogSeen, schema: str) -> End:
-    line = last_json_line(log.text)
-    rejected = Rejected(why="it is not JSON") if line is None else check(line, schema)
-    if line is not None and rejected is None:
+    line = last_line(log.text)
+    rejected = _unfit(log, line) or check(line, schema)
+    if rejected is None:
         return _structured(line, log_tail=log_tail(log))
-    assert rejected is not None
     return _invalid(
         "the tool wrote nothing to $MCPTASK_RESULT, and the last line that it printed breaks its outputSchema: "
         f"{rejected.why}",
         log.text,
     )
+
+
+def _unfit(log: LogSeen, line: str) -> Rejected | None:
+    """What keeps a log's last line from being JSON, whatever its form."""
+    if not line:
+        return Rejected(why="it is empty")
+    if not log.is_whole and "\n" not in log.text.rstrip():
+        size = len(log.text.encode("utf-8", "surrogatepass"))
+        return Rejected(why=f"it is too long: only its last {size} bytes are kept")
+    return None
 
 
 def _structured(source: str, log_tail: str | None = None) -> End:
@@ -161,7 +171,9 @@ def _readable(log: LogSeen | None, kept: str | None) -> tuple[str, bool]:
 
 
 def _may_be_cut(end: Termination) -> bool:
-    return len(end.message.encode("utf-8", "surrogatepass")) >= end.message_limit
+    # A byte that was no text has become a character of three.
+    kept = len(end.message.replace(_REPLACEMENT, "?").encode("utf-8", "surrogatepass"))
+    return kept >= end.message_limit
 
 
 def _cut_note(end: Termination) -> str:

@@ -99,6 +99,36 @@ async def test_what_is_no_text_is_replaced() -> None:
     assert text == "\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}\x00\n"
 
 
+PATH = "/var/log/pods/ns_p_4f0c/tool/0.log"
+KUBELET_ERRORS = [
+    f'failed to try resolving symlinks in path "{PATH}": lstat {PATH}: no such file or directory',
+    f'failed to open log file "{PATH}": open {PATH}: no such file or directory',
+    "unable to retrieve container logs for containerd://0a1b2c3d",
+    f"Error: stat {PATH}: no such file or directory\n",
+]
+
+
+@pytest.mark.usefixtures("impatience")
+@pytest.mark.parametrize("answer", KUBELET_ERRORS)
+async def test_a_kubelets_error_in_place_of_a_log_is_no_log_and_shows_no_path(answer: str) -> None:
+    cluster = FakeCluster(logs={("p", "tool"): answer.encode()})
+    cluster.put(PODS, "ns", {"metadata": {"name": "p"}})
+
+    seen = await LogReader(cluster=cluster, namespace="ns").read("p", "tool")
+
+    assert (seen.text, seen.is_whole) == ("", False)
+    assert "the node could not read the container's log" in seen.unreadable
+    assert "/var/log" not in seen.unreadable
+    assert len(cluster.calls) == 3
+
+
+@pytest.mark.parametrize("answer", KUBELET_ERRORS)
+async def test_a_tool_that_prints_such_an_error_among_other_lines_has_its_log(answer: str) -> None:
+    printed = f"collected:\n{answer}"
+
+    assert (await read(printed.encode()))[0] == printed
+
+
 @dataclass
 class Broken(FakeCluster):
     """A cluster whose logs fail so many times."""

@@ -8,6 +8,9 @@ import pytest
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
+from mcptasks_crds.reasons import Reason
+from mcptasks_operator import samples
+from mcptasks_operator.decide import decide
 from mcptasks_operator.executions import execution_to_json
 from mcptasks_operator.observation import Execution
 from mcptasks_operator.observe import job_view, pod_seen, pods_seen
@@ -173,6 +176,32 @@ def test_an_init_container_that_waits_is_why_the_tool_waits() -> None:
 
     assert seen is not None
     assert (seen.waiting_reason, seen.waiting_message) == ("ErrImagePull", "init container fetch: no such image")
+
+
+def test_an_init_container_that_failed_is_why_the_pod_failed() -> None:
+    waits = container({"waiting": {"reason": "PodInitializing"}})
+    init = [
+        container({"terminated": {"exitCode": 0, "reason": "Completed"}}, "done"),
+        container({"terminated": {"exitCode": 3, "reason": "Error", "message": "no route\n"}}, "fetch"),
+    ]
+    document = pod(phase="Failed", containerStatuses=[waits], initContainerStatuses=init)
+
+    seen = pod_seen(document, EXECUTION)
+
+    assert seen.container is not None
+    decided = decide(samples.observation(pods=(seen,))).status
+    assert decided.reason is Reason.POD_FAILED
+    assert decided.message == "the pod p failed: init container fetch: exit code 3 (Error): no route"
+
+
+def test_an_init_container_that_will_be_started_again_is_no_failure() -> None:
+    waits = container({"waiting": {"reason": "PodInitializing"}})
+    init = [container({"terminated": {"exitCode": 3, "reason": "Error"}}, "proxy")]
+
+    seen = pod_seen(pod(phase="Pending", containerStatuses=[waits], initContainerStatuses=init), EXECUTION).container
+
+    assert seen is not None
+    assert seen.waiting_reason == "PodInitializing"
 
 
 def test_a_pod_that_is_being_deleted_or_was_evicted_says_so() -> None:

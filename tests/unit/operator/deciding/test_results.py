@@ -74,6 +74,13 @@ def test_a_message_that_fills_all_that_kubernetes_keeps_may_be_cut() -> None:
     assert text(outcome(ended(0, "x" * 4095))) == "x" * 4095
 
 
+def test_bytes_that_are_no_text_count_as_the_bytes_that_they_were() -> None:
+    replaced = "\N{REPLACEMENT CHARACTER}"
+
+    assert text(outcome(ended(0, replaced * 2000))) == replaced * 2000
+    assert "it may be cut" in text(outcome(ended(0, replaced * 4096)))
+
+
 def test_a_pod_of_many_containers_keeps_less_of_each_message() -> None:
     assert "at most 2048 bytes" in text(outcome(ended(0, "x" * 2048, message_limit=2048)))
 
@@ -110,10 +117,19 @@ def test_a_line_separator_inside_a_json_string_is_no_line() -> None:
         pytest.param("true", "it must be a JSON object and is a boolean", id="true is no object"),
         pytest.param("null", "it must be a JSON object and is null", id="null is no object"),
         pytest.param('{"n": NaN}', "it is not JSON: NaN is not JSON", id="NaN is not JSON"),
+        pytest.param('{"n": 1, "n": 2}', 'it has the member "n" twice', id="a member twice"),
+        pytest.param('{"n": 1, "a": [{"b": 1, "b": 1}]}', 'it has the member "b" twice', id="a member twice below"),
+        pytest.param('{"n": 1, "s": "\\ud800"}', "half of a surrogate pair", id="half a character"),
+        pytest.param('{"n": 1, "\\udc00": 1}', "half of a surrogate pair", id="half a character in a name"),
+        pytest.param('{"n": ' + "[" * 64 + "]" * 64 + "}", "deeper than 64 levels", id="65 levels"),
         pytest.param('{"n": 1', "it is not JSON", id="half a document is not JSON"),
         pytest.param("plain words", "it is not JSON", id="words are not JSON"),
-        pytest.param('{"n":' + "9" * 4000 + "0" * 1000 + "}", "too many digits", id="a number beyond all measure"),
-        pytest.param("[" * 4000, "nested too deeply", id="deep nesting"),
+        pytest.param(
+            '{"n":' + "9" * 4000 + "0" * 1000 + "}",
+            "it holds an integer of 5000 digits",
+            id="a number beyond all measure",
+        ),
+        pytest.param("[" * 4000, "nested deeper than 64 levels", id="deep nesting"),
     ],
 )
 def test_a_result_that_breaks_the_output_schema_is_a_tool_error_that_says_where(written: str, why: str) -> None:
@@ -138,6 +154,34 @@ def test_a_log_without_json_names_the_file_for_results() -> None:
     assert decided.reason is Reason.OUTPUT_INVALID
     assert "wrote nothing to $MCPTASK_RESULT" in (decided.message or "")
     assert "it is not JSON" in (decided.message or "")
+
+
+@pytest.mark.parametrize(
+    ("printed", "why"),
+    [
+        pytest.param(log("x" * 65_536 + "\n", is_whole=False), "it is too long: only its last 65537", id="cut"),
+        pytest.param(log('{"n":' + "1" * 5000 + "}"), "it holds an integer of 5000 digits", id="too many digits"),
+        pytest.param(log('{"n":1'), "it is not JSON: Expecting ',' delimiter at character 6", id="half a document"),
+        pytest.param(log("\n\n"), "it is empty", id="nothing"),
+    ],
+)
+def test_a_last_line_that_is_no_result_says_why(printed: LogSeen, why: str) -> None:
+    decided = outcome(ended(), log=printed, schema=SCHEMA)
+
+    assert decided.reason is Reason.OUTPUT_INVALID
+    assert why in (decided.message or "")
+
+
+def test_a_last_line_after_others_may_be_whole_though_the_log_is_not() -> None:
+    decided = outcome(ended(), log=log('...\n{"n":1}\n', is_whole=False), schema=SCHEMA)
+
+    assert decided.reason is Reason.SUCCEEDED
+
+
+def test_sixty_four_levels_and_brackets_in_strings_are_taken() -> None:
+    source = '{"n": 1, "s": "' + "[" * 100 + '\\"{", "a": ' + "[" * 63 + "]" * 63 + "}"
+
+    assert members(result(outcome(ended(0, source), schema=SCHEMA)))["structuredContent"] == source
 
 
 def test_an_output_schema_that_is_itself_broken_is_a_tool_error() -> None:
