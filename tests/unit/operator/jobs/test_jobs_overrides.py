@@ -164,6 +164,13 @@ def test_a_writable_image_with_its_own_user_keeps_its_own_home(rendered: Make) -
     assert "HOME" not in {variable["name"] for variable in main["env"]}
 
 
+@pytest.mark.parametrize("path", ["/tmp/", "//tmp", "tmp"])
+def test_a_tmp_of_the_authors_own_is_mounted_once_however_it_is_spelled(path: str, rendered: Make) -> None:
+    main, _ = rendered(container={"volumeMounts": [{"name": "v", "mountPath": path}]})
+
+    assert not [mount for mount in main["volumeMounts"] if mount["name"].startswith("mcptask-tmp")]
+
+
 def test_an_author_who_tolerates_everything_is_not_corrected(rendered: Make) -> None:
     _, whole = rendered(pod={"tolerations": [{"operator": "Exists"}]})
 
