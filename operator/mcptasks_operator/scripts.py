@@ -8,15 +8,15 @@ it cannot know what an image's own entry point does with its arguments.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 
-from .expansion import references, substitute
+from .commandlines import Word, command_lines, variables
 from .interpreters import (
     CODE_OPTION,
     CODE_VARIABLE,
@@ -25,7 +25,6 @@ from .interpreters import (
     GLUED_CODE,
     LANGUAGES,
     PLAIN,
-    SHELL,
     WRAPPERS,
     Language,
 )
@@ -45,28 +44,16 @@ class UnsafeExpansion:
 
 
 _VERSION: Final = re.compile(r"[-.0-9]+$")
-_LOOKS_LIKE_SCRIPT: Final = re.compile(r"[\s;|&<>`]")
 _REFERENCE: Final = re.compile(r"\$\(([^)]*)\)")
 _ITSELF: Final = "the container"
 _ENTRY_POINT: Final = "the image's entry point"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Word:
-    field: str
-    text: str
-    """As the author wrote it, for the references; elsewhere `literal` counts."""
-    literal: str
-    """With the author's own variables put in."""
-    tainted: str | None
-    """The first variable in it that holds what a caller gave."""
 
 
 def unsafe_expansions(pod: Json) -> Iterator[UnsafeExpansion]:
     """The unsafe references of a pod whose template was read by `templates.read_template`; each place once."""
     for field, container in containers(pod):
         yield from _variables(field, container)
-        for words, chosen in _commands(field, container):
+        for words, chosen in command_lines(field, container):
             found: set[str] = set()
             for word, program in _programs_in(words, chosen=chosen):
                 if word.tainted is not None and word.field not in found:
@@ -76,83 +63,12 @@ def unsafe_expansions(pod: Json) -> Iterator[UnsafeExpansion]:
 
 def _variables(field: str, container: Json) -> Iterator[UnsafeExpansion]:
     """The variables of the container that programs take code from, where an argument gets in."""
-    known: dict[str, str] = {}
-    tainted: set[str] = set()
-    for index, variable in enumerate(container.get("env", ())):
-        word = _word(f"{field}.env[{index}].value", variable.get("value"), known, tainted)
-        if word is None:
-            continue
-        if word.tainted is not None and re.fullmatch(CODE_VARIABLE, variable["name"]):
-            yield UnsafeExpansion(field=word.field, variable=word.tainted, program=f"what reads ${variable['name']}")
-        _define(variable["name"], word, known, tainted)
+    for name, word in variables(field, container):
+        if word.tainted is not None and re.fullmatch(CODE_VARIABLE, name):
+            yield UnsafeExpansion(field=word.field, variable=word.tainted, program=f"what reads ${name}")
 
 
-def _own_variables(container: Json) -> tuple[Mapping[str, str], frozenset[str]]:
-    """The author's variables: their values, and which hold an argument. Kubernetes expands what was defined before."""
-    known: dict[str, str] = {}
-    tainted: set[str] = set()
-    for variable in container.get("env", ()):
-        word = _word("", variable.get("value"), known, tainted)
-        if word is not None:
-            _define(variable["name"], word, known, tainted)
-    return known, frozenset(tainted)
-
-
-def _define(name: str, word: _Word, known: dict[str, str], tainted: set[str]) -> None:
-    known[name] = word.literal
-    if word.tainted is not None:
-        tainted.add(name)
-
-
-def _word(field: str, text: Any, known: Mapping[str, str], tainted: set[str] | frozenset[str]) -> _Word | None:
-    if not isinstance(text, str):
-        return None
-    variable = next((name for name in references(text) if _is_argument(name) or name in tainted), None)
-    return _Word(field=field, text=text, literal=substitute(text, known), tainted=variable)
-
-
-def _is_argument(name: str) -> bool:
-    return name.startswith(names.ARGUMENT_VARIABLE_PREFIX)
-
-
-def _commands(field: str, container: Json) -> Iterator[tuple[Sequence[_Word], bool]]:
-    """The command lines of a container in which Kubernetes expands variables, and whether each begins with a program.
-
-    `args` alone may do so or not: that is the image's affair.
-    """
-    own = _own_variables(container)
-    command = _words(f"{field}.command", container.get("command"), *own)
-    arguments = _words(f"{field}.args", container.get("args"), *own)
-    chosen = bool(command)
-    if not command and _is_for_shell(arguments):
-        command = [_Word(field=f"{field}.command", text="sh", literal="sh", tainted=None)]
-    yield [*command, *arguments], chosen
-    for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
-        execution = _member(container.get(probe), "exec")
-        yield _words(f"{field}.{probe}.exec.command", _member(execution, "command"), *own), True
-
-
-def _is_for_shell(words: Sequence[_Word]) -> bool:
-    """Whether this is how one speaks to a shell; what the image's own entry point is, is not known."""
-    return (
-        len(words) > 1
-        and re.fullmatch(SHELL.code, words[0].literal) is not None
-        and _LOOKS_LIKE_SCRIPT.search(words[1].literal) is not None
-    )
-
-
-def _words(field: str, texts: Any, known: Mapping[str, str], tainted: frozenset[str]) -> list[_Word]:
-    if not isinstance(texts, list):
-        return []
-    words = (_word(f"{field}[{index}]", text, known, tainted) for index, text in enumerate(texts))
-    return [word for word in words if word is not None]
-
-
-def _member(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _programs_in(words: Sequence[_Word], *, chosen: bool) -> Iterator[tuple[_Word, str]]:
+def _programs_in(words: Sequence[Word], *, chosen: bool) -> Iterator[tuple[Word, str]]:
     """The words that are code, each with the program that runs it.
 
     A program may be wrapped in others (`timeout 5 sh -c ...`), so each word that is an interpreter's name counts.
@@ -174,7 +90,7 @@ def _programs_in(words: Sequence[_Word], *, chosen: bool) -> Iterator[tuple[_Wor
     yield from _after_what_is_not_known(words)
 
 
-def _base(word: _Word) -> str:
+def _base(word: Word) -> str:
     return word.literal.rsplit("/", 1)[-1]
 
 
@@ -182,7 +98,7 @@ def _language(program: str) -> Language | None:
     return LANGUAGES.get(program) or LANGUAGES.get(_VERSION.sub("", program))
 
 
-def _program(words: Sequence[_Word]) -> tuple[int, str]:
+def _program(words: Sequence[Word]) -> tuple[int, str]:
     """Where the name of the program stands that is run in the end, and what starts it."""
     position, runner = 0, _ITSELF
     while position < len(words) and (wrapper := WRAPPERS.get(_base(words[position]))) is not None:
@@ -203,7 +119,7 @@ def _program(words: Sequence[_Word]) -> tuple[int, str]:
     return position, runner
 
 
-def _by_any_program(words: Sequence[_Word], position: int) -> Iterator[tuple[_Word, str]]:
+def _by_any_program(words: Sequence[Word], position: int) -> Iterator[tuple[Word, str]]:
     """The words that are code by the look of their options, whatever the program: `-c CODE`, `--eval=CODE`."""
     program = _base(words[position]) if position < len(words) else ""
     runner = _ENTRY_POINT if program.startswith("-") else program
@@ -240,7 +156,7 @@ def _follows(previous: str) -> bool:
     return re.fullmatch(CODE_OPTION, previous) is not None
 
 
-def _after_what_is_not_known(words: Sequence[_Word]) -> Iterator[tuple[_Word, str]]:
+def _after_what_is_not_known(words: Sequence[Word]) -> Iterator[tuple[Word, str]]:
     """The texts with an argument after an element that may be `-c`: it comes by a variable of unknown value."""
     for previous, word in zip(words, islice(words, 1, None), strict=False):
         reference = _REFERENCE.fullmatch(previous.literal)
@@ -249,7 +165,7 @@ def _after_what_is_not_known(words: Sequence[_Word]) -> Iterator[tuple[_Word, st
             yield word, f"what {previous.literal} stands for"
 
 
-def _code(words: Sequence[_Word], language: Language, *, runs: bool) -> Iterator[_Word]:
+def _code(words: Sequence[Word], language: Language, *, runs: bool) -> Iterator[Word]:
     """The words that a program of the language takes as code.
 
     Where it `runs` for sure, that is also a caller's word in the place of the script's name: it could be `-c`.
