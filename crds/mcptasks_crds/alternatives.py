@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from .pointers import resolve
+
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SINGLE: Final = ("not", "if", "then", "else")
 
@@ -32,23 +34,9 @@ def _applied_in_place(part: Mapping[str, Any], root: Mapping[str, Any]) -> Itera
     dependent = part.get("dependentSchemas")
     named = list(dependent.values()) if isinstance(dependent, Mapping) else []
     single = [part.get(word) for word in _SINGLE]
-    target = _target(part.get("$ref"), root)
+    reference = part.get("$ref")
+    target = resolve(reference, root) if isinstance(reference, str) else None
     yield from (each for each in (*lists, *named, *single, target) if isinstance(each, Mapping))
-
-
-def _target(reference: object, root: Mapping[str, Any]) -> object:
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return None
-    found: object = root
-    for step in filter(None, reference.removeprefix("#").split("/")):
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, Mapping):
-            found = found.get(name)
-        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-            found = found[int(name)]
-        else:
-            return None
-    return found
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

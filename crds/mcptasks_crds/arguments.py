@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
-from urllib.parse import unquote
 
 from . import jsontext, names
+from .pointers import resolve
 
 ARGUMENTS_KEY: Final = "arguments.json"
 """The file's name in the pod, and the Secret's key, of the whole arguments as JSON."""
@@ -96,7 +96,7 @@ def holds_secret(schema: object, root: Mapping[str, Any]) -> bool:
         reference = each.get("$ref")
         if isinstance(reference, str) and reference not in followed:
             followed.add(reference)
-            waiting.append(_target(reference, root))
+            waiting.append(resolve(reference, root))
         for word, part in each.items():
             if word in _BY_NAME and isinstance(part, Mapping):
                 waiting.extend(part.values())
@@ -173,19 +173,6 @@ def _name_problem(variable: str, *, claims: int) -> str | None:
     if claims > 1:
         return f"{variable} would be the variable of {claims} properties"
     return None
-
-
-def _target(reference: str, root: Mapping[str, Any]) -> object:
-    """What a reference inside a schema points to (`#` and a JSON pointer); nothing where it points elsewhere."""
-    target: object = root
-    start, *steps = reference.split("/")
-    if start != "#":
-        return None
-    for step in steps:
-        if not isinstance(target, Mapping):
-            return None
-        target = target.get(unquote(step).replace("~1", "/").replace("~0", "~"))
-    return target
 
 
 def _value_problem(value: str, *, room: int) -> str | None:

@@ -1,12 +1,13 @@
 """JSON Schema 2020-12 for arguments and results: compiled once, checked fast, never fetched from anywhere."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 import jsonschema_rs
 
 from .alternatives import alternatives
+from .pointers import pointer
 
 MOST_ALTERNATIVES: Final = 10_000
 """In how many ways a schema may want one value to be looked at. A few lines can ask for 2^17 of them, each kept."""
@@ -34,13 +35,9 @@ def _refuse(uri: str) -> NoReturn:
     raise SchemaError(f"the schema refers to {uri}: references to other documents are not followed")
 
 
-def _pointer(path: Iterable[object]) -> str:
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
-
-
 def _where(error: Exception) -> str:
-    pointer = _pointer(error.instance_path) if isinstance(error, jsonschema_rs.ValidationError) else ""
-    return f"{pointer}: " if pointer else ""
+    where = pointer(error.instance_path) if isinstance(error, jsonschema_rs.ValidationError) else ""
+    return f"{where}: " if where else ""
 
 
 class Schema:
@@ -68,7 +65,7 @@ class Schema:
         try:
             self._validator.validate(value)
         except jsonschema_rs.ValidationError as error:
-            return Violation(pointer=_pointer(error.instance_path), message=error.message)
+            return Violation(pointer=pointer(error.instance_path), message=error.message)
         except UnicodeEncodeError:
             # JSON can escape half of a surrogate pair; the validator's strings cannot hold it.
             return self.violation(_whole_characters(value))
