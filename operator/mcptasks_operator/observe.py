@@ -9,6 +9,7 @@ from mcptasks_crds.times import parse_time
 
 from .executions import execution_from_json
 from .observation import ContainerSeen, Execution, JobView, PodSeen, Termination
+from .templates import MAIN_CONTAINER
 
 Json = Mapping[str, Any]
 
@@ -87,7 +88,7 @@ def _container(document: Json, execution: Execution | None) -> ContainerSeen | N
 def _main_container(document: Json) -> str:
     """The container that is the tool where no annotation says it: the one named `tool`, else the first."""
     containers = [container["name"] for container in document.get("spec", {}).get("containers", ())]
-    return "tool" if "tool" in containers else next(iter(containers), "")
+    return MAIN_CONTAINER if MAIN_CONTAINER in containers else next(iter(containers), "")
 
 
 def _waiting_init_container(status: Json) -> tuple[str, str] | None:

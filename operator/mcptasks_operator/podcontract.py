@@ -38,7 +38,7 @@ def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozens
         template["metadata"]["annotations"][names.ARGUMENTS_ANNOTATION] = text
     given = _argument_environment(task, tool, required=required)
     for _, container in containers(pod):
-        own = _own_environment(container, task=task, tool=tool, is_main=container is main_container(pod))
+        own = _own_environment(task=task, tool=tool, is_main=container is main_container(pod))
         # First of all, so that an author's own variables may be made of ours.
         container["env"] = [*given, *own, *container.get("env", ())]
         container.setdefault("volumeMounts", []).append(
@@ -64,14 +64,14 @@ def _argument_environment(task: McpTask, tool: McpTool, *, required: frozenset[s
     return [_variable(name, value) for name, value in variables.items()]
 
 
-def _own_environment(container: Json, *, task: McpTask, tool: McpTool, is_main: bool) -> list[Json]:
+def _own_environment(*, task: McpTask, tool: McpTool, is_main: bool) -> list[Json]:
     values: Mapping[str, str] = {
         "MCPTASK_ID": task.metadata.name,
         "MCPTASK_TOOL": tool.name,
         "MCPTASK_ARGUMENTS": ARGUMENTS_FILE,
     }
     if is_main:  # the file is a container's own, and nobody reads another one's
-        values = {**values, "MCPTASK_RESULT": container.get("terminationMessagePath", TERMINATION_MESSAGE_PATH)}
+        values = {**values, "MCPTASK_RESULT": TERMINATION_MESSAGE_PATH}
     return [_variable(name, value) for name, value in values.items()]
 
 
