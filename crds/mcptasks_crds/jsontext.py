@@ -8,6 +8,8 @@ import json
 from json.decoder import scanstring  # type: ignore[attr-defined]  # the parser's own string scanner, undocumented but stable since 2.6
 from typing import Any, Final, NoReturn
 
+MAX_DEPTH: Final = 64
+"""How deep a message or a result may be nested: beyond what people write, far below what exhausts a reader's stack."""
 _WHITESPACE: Final = " \t\n\r"
 
 

@@ -5,11 +5,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from mcptasks_crds.jsontext import JsonTextError, parse
+from mcptasks_crds.jsontext import MAX_DEPTH, JsonTextError, parse
 from mcptasks_crds.schemas import Schema, SchemaError
 
-MAX_DEPTH: Final = 64
-"""As deep as arguments may be nested, too; what is deeper is more than some clients' JSON readers take."""
 MAX_DIGITS: Final = 4300
 """Of an integer: what Python reads."""
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)

@@ -14,11 +14,9 @@ from typing import Any, Final, NoReturn
 import orjson
 
 from mcptasks_crds import jsontext
+from mcptasks_crds.jsontext import MAX_DEPTH
 
 from .errors import InvalidRequestError, ParseError, RpcError
-
-MAX_DEPTH: Final = 64
-"""How deep a message may be nested: beyond anything that people write, and far below what exhausts a stack."""
 
 _LONE_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _STRINGS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
