@@ -67,6 +67,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
             health=health,
             metrics=metrics,
             max_body_bytes=settings.max_body_bytes,
+            require_task_name=settings.require_task_name_header,
         )
         async with backend.running():
             server = await _listen(app, host=settings.host, port=settings.port)

@@ -22,9 +22,10 @@ def create_app(
     health: Health,
     metrics: Metrics,
     max_body_bytes: int,
+    require_task_name: bool = True,
 ) -> web.Application:
     """The application that clients and probes talk to. Run it with `handler_cancellation=True`."""
-    modern = ModernEra(services=services, callers=callers)
+    modern = ModernEra(services=services, callers=callers, require_task_name=require_task_name)
     endpoint = McpEndpoint(modern, guards=guards, max_body_bytes=max_body_bytes, metrics=metrics)
     app = web.Application(client_max_size=max_body_bytes)
     app.router.add_route("*", PATH, endpoint.handle)

@@ -62,10 +62,11 @@ def era_of(message: Message, headers: Headers) -> Era:
     return Era.MODERN
 
 
-def envelope_of(message: Message, headers: Headers) -> Envelope:
+def envelope_of(message: Message, headers: Headers, *, require_task_name: bool = True) -> Envelope:
     """What a modern request says of itself, checked in the order that the errors' meaning asks for.
 
     A client that contradicts itself is told so before it is told that it asks for what is not served.
+    Without `require_task_name`, `Mcp-Name` may be missing on the methods of tasks.
 
     Raises:
         HeaderMismatchError: a header is missing or contradicts the body.
@@ -85,7 +86,7 @@ def envelope_of(message: Message, headers: Headers) -> Envelope:
         raise _version_mismatch()
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedVersionError(version, supported=SUPPORTED_VERSIONS)
-    check_routing(headers, method=message.method, params=message.params or {})
+    check_routing(headers, method=message.method, params=message.params or {}, require_task_name=require_task_name)
     return Envelope(version=version, capabilities=capabilities)
 
 

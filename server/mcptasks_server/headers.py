@@ -33,6 +33,8 @@ NAMED_BY: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Which parameter of a method `Mcp-Name` mirrors."""
+TASK_METHODS: Final = frozenset(method for method, parameter in NAMED_BY.items() if parameter == "taskId")
+"""The methods on which a client in use leaves `Mcp-Name` out, though it must not (fastmcp-tasks 4.1)."""
 
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\x20-\x7e\t]*")
@@ -76,10 +78,11 @@ def decoded_value_of(headers: Headers, name: str) -> str | None:
         raise HeaderMismatchError(f"Header mismatch: {name} is not valid base64 of UTF-8 text") from error
 
 
-def check_routing(headers: Headers, *, method: str, params: Mapping[str, Any]) -> None:
+def check_routing(headers: Headers, *, method: str, params: Mapping[str, Any], require_task_name: bool = True) -> None:
     """That `Mcp-Method` and, where it is due, `Mcp-Name` say what the body says.
 
     A parameter that is missing or no string is left to the check of the parameters: there is nothing to compare with.
+    Without `require_task_name`, a task's id may be left out of the headers; where it is there, it is compared.
 
     Raises:
         HeaderMismatchError: one is missing, malformed or different.
@@ -89,8 +92,12 @@ def check_routing(headers: Headers, *, method: str, params: Mapping[str, Any]) -
     if source is None:
         return
     name = params.get(source)
-    if isinstance(name, str):
-        _check(NAME, decoded_value_of(headers, NAME), name)
+    if not isinstance(name, str):
+        return
+    value = decoded_value_of(headers, NAME)
+    if value is None and method in TASK_METHODS and not require_task_name:
+        return
+    _check(NAME, value, name)
 
 
 def _check(header: str, value: str | None, expected: str) -> None:

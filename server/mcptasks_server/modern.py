@@ -20,6 +20,8 @@ class ModernEra:
     services: Services
     callers: CallerPolicy
     methods: Mapping[str, Method] = field(default_factory=lambda: MODERN)
+    require_task_name: bool = True
+    """Whether requests about tasks must carry `Mcp-Name`, as the extension says."""
 
     async def answer(self, message: Message, headers: Headers) -> Result:
         """The result of a request. What is wrong with it is said in the order of its meaning (see `era`).
@@ -27,7 +29,7 @@ class ModernEra:
         Raises:
             RpcError: it failed.
         """
-        envelope = envelope_of(message, headers)
+        envelope = envelope_of(message, headers, require_task_name=self.require_task_name)
         method = self.methods.get(message.method)
         if method is None:
             raise MethodNotFoundError

@@ -29,6 +29,8 @@ class Settings:
     allowed_hosts: frozenset[str]
     allowed_origins: frozenset[str]
     max_body_bytes: int
+    require_task_name_header: bool
+    """Whether a request about a task must name it in `Mcp-Name` too, as the extension says."""
     log_level: str
 
 
@@ -50,6 +52,7 @@ def settings_from(environment: Mapping[str, str], *, namespace_file: Path = NAME
         allowed_hosts=frozenset(name.lower().rstrip(".") for name in _names(given, "MCPTASKS_ALLOWED_HOSTS")),
         allowed_origins=frozenset(name.rstrip("/") for name in _names(given, "MCPTASKS_ALLOWED_ORIGINS")),
         max_body_bytes=_number(given, "MCPTASKS_MAX_BODY_BYTES", 1_048_576, least=1024, most=64 * 1_048_576),
+        require_task_name_header=_switch(given, "MCPTASKS_REQUIRE_TASK_NAME_HEADER", default=True),
         log_level=_log_level(given),
     )
 
@@ -66,6 +69,13 @@ def _number(given: Mapping[str, str], name: str, default: int, *, least: int, mo
     if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
         raise SettingsError(f"{name} must be a number from {least} to {most}, not {text!r}")
     return int(text)
+
+
+def _switch(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = given.get(name, str(default)).lower()
+    if text not in {"true", "false"}:
+        raise SettingsError(f"{name} must be true or false, not {text!r}")
+    return text == "true"
 
 
 def _names(given: Mapping[str, str], name: str) -> list[str]:

@@ -147,6 +147,7 @@ def test_operator_and_server_understand_what_they_are_told(
     assert (server.port, server.metrics_port, server.max_body_bytes) == (8080, 9090, 4_194_304)
     assert {"everything-server.here.svc", "tasks.example.com:8443"} <= server.allowed_hosts
     assert server.allowed_origins == {"https://chat.example.com"}
+    assert server.require_task_name_header is False
 
 
 def test_numbers_reach_the_server_as_they_were_written(render: Callable[..., Any]) -> None:

@@ -25,6 +25,7 @@ def test_everything_has_a_default() -> None:
         1_048_576,
     )
     assert (settings.kubeconfig, settings.context, settings.log_level) == (None, None, "info")
+    assert settings.require_task_name_header is True
 
 
 def test_a_pods_own_namespace_is_the_default(tmp_path: Path) -> None:
@@ -42,6 +43,11 @@ def test_lists_are_read_without_blanks_and_empty_parts() -> None:
     assert settings.allowed_origins == {"https://app.example"}
 
 
+def test_a_switch_is_read_in_either_case() -> None:
+    assert read(REQUIRE_TASK_NAME_HEADER="False").require_task_name_header is False
+    assert read(REQUIRE_TASK_NAME_HEADER="TRUE").require_task_name_header is True
+
+
 def test_what_is_empty_counts_as_not_set() -> None:
     assert read(PORT="", NAMESPACE=" ", KUBECONFIG="") == read()
 
@@ -54,6 +60,7 @@ def test_what_is_empty_counts_as_not_set() -> None:
         ("PORT", "-1"),
         ("MAX_BODY_BYTES", "10"),
         ("LOG_LEVEL", "loud"),
+        ("REQUIRE_TASK_NAME_HEADER", "no"),
         ("PORT", "\u0663"),
     ],
 )
