@@ -62,3 +62,4 @@ programs: venv
 	$(DEVCLUSTER) build
 	$(DEVCLUSTER) image --tag test
 	$(DEVCLUSTER) image --tag test --target examples
+	@for set in tests/node/*/; do $(DEVCLUSTER) npm $$set || exit 1; done

@@ -5,12 +5,14 @@ Answers (a path, a status) go to stdout, progress and errors to stderr. Exit cod
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 from mcptasks_devcluster.build import ensure
 from mcptasks_devcluster.clusters import bring_up, existing, provider_of, status, status_json, status_text, take_down
 from mcptasks_devcluster.controlplane import Tuning
 from mcptasks_devcluster.errors import DevclusterError, WrongClusterError
 from mcptasks_devcluster.local import LocalCluster
+from mcptasks_devcluster.nodejs import install
 from mcptasks_devcluster.paths import DEFAULT_NAME, cluster_paths, known_clusters
 from mcptasks_devcluster.productimage.building import TARGETS, build_image
 from mcptasks_devcluster.programs import program
@@ -77,6 +79,9 @@ def parser() -> argparse.ArgumentParser:
     image.add_argument("--tag", default="dev", help="the image's tag (default dev)")
     image.add_argument("--base", help="the base image (default: a registry's Python image, or one made here)")
     image.set_defaults(command=_image)
+    npm = commands.add_parser("npm", help="install a set of npm packages that a lock file pins; prints where it is")
+    npm.add_argument("directory", type=Path, help="holds package.json and package-lock.json")
+    npm.set_defaults(command=_npm)
     listed = commands.add_parser("list", help="print the names of all clusters")
     listed.set_defaults(command=_list)
     return root
@@ -172,6 +177,11 @@ def _bin(options: argparse.Namespace) -> int:
 
 def _image(options: argparse.Namespace) -> int:
     print(build_image(options.target, tag=options.tag, base=options.base))
+    return 0
+
+
+def _npm(options: argparse.Namespace) -> int:
+    print(install(options.directory).path)
     return 0
 
 
