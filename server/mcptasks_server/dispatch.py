@@ -1,7 +1,8 @@
 """One table: the method's name, its function, and what it needs of the client."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any, Final, TypeVar
 
@@ -12,6 +13,7 @@ from .caller import Caller
 from .era import Envelope
 from .errors import InvalidParamsError
 from .headers import Headers
+from .signing import Signer
 from .tasks import TaskStore
 from .tools import Catalogue
 
@@ -26,6 +28,8 @@ class Services:
 
     catalogue: Catalogue
     tasks: TaskStore
+    signer: Signer = field(default_factory=Signer.ephemeral)
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What the doors need of tasks: create, get, answer, cancel. Whoever keeps them is behind this Protocol."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,6 +35,17 @@ class NewTask:
     """A JSON object, as the client wrote it."""
     retention_seconds: int
     poll_interval_ms: int
+
+
+class Changes(Protocol):
+    """What changes of the tasks that are watched."""
+
+    async def next(self) -> frozenset[str]:
+        """Wait for a change; the ids of all tasks that may have changed since the last call (at first: all of them).
+
+        A change is never missed, though several may be told as one: read the task to see how it stands now.
+        """
+        ...
 
 
 class TaskStore(Protocol):
@@ -77,4 +89,32 @@ class TaskStore(Protocol):
         Raises:
             TaskNotFoundError: there is none for this caller.
         """
+        ...
+
+    async def detach(self, task_id: str, *, caller: Caller) -> McpTask:
+        """Note, durably, that the task's id is being handed out: from here on no disconnect ends it.
+
+        Raises:
+            TaskNotFoundError: there is none for this caller.
+        """
+        ...
+
+    async def hold_again(self, task_id: str, *, caller: Caller) -> McpTask:
+        """Note, durably, that a cut held call was taken up again, so that whoever held it before leaves it alone.
+
+        Raises:
+            TaskNotFoundError: there is none for this caller.
+        """
+        ...
+
+    async def list(self, *, caller: Caller) -> tuple[McpTask, ...]:
+        """The caller's tasks, newest first, as this replica sees them now."""
+        ...
+
+    async def cancel_request(self, request_key: str, *, caller: Caller) -> None:
+        """Cancel the task that was made for a request and whose id was not handed out, if there is one."""
+        ...
+
+    def watch(self, task_ids: Iterable[str]) -> AbstractContextManager[Changes]:
+        """Be told when one of these tasks may have changed, for as long as the context lasts. Costs no request."""
         ...

@@ -1,6 +1,6 @@
-"""A tool that can be called, made ready once for each generation of its McpTool."""
+"""A tool that can be called: an McpTool, made ready once a generation, or one that runs in this process."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,17 +10,15 @@ from mcptasks_crds.mirrored import MirroredParameter, mirrored_parameters
 from mcptasks_crds.schemas import Schema
 from mcptasks_crds.tool import McpTool
 
+from .exchange import Exchange, Result
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """One tool, with what a call of it needs."""
+    """What every tool has: how it is listed, and what its arguments must be."""
 
     name: str
     """The name as clients see it."""
-    uid: str
-    """The McpTool's uid."""
-    generation: int
-    """The McpTool's generation that all this was made from."""
     input_schema: Mapping[str, Any]
     """The schema of its arguments, as its author wrote it."""
     arguments: Schema
@@ -29,8 +27,26 @@ class Tool:
     """The arguments that must stand in headers too."""
     listed: bytes
     """Its entry in `tools/list`, as JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobTool(Tool):
+    """A tool whose calls become tasks."""
+
+    uid: str
+    """The McpTool's uid."""
+    generation: int
+    """The McpTool's generation that all this was made from."""
     retention_seconds: int
     poll_interval_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class InlineTool(Tool):
+    """A tool that runs in this process, for what takes a second or two."""
+
+    run: Callable[[Exchange, Mapping[str, Any]], Awaitable[Result]]
+    """Runs a call with its checked arguments; gives the members of a CallToolResult, without `resultType`."""
 
 
 class Catalogue(Protocol):
@@ -53,14 +69,14 @@ class Catalogue(Protocol):
         ...
 
 
-def make_tool(resource: McpTool) -> Tool:
+def make_tool(resource: McpTool) -> JobTool:
     """A McpTool, made ready to be called.
 
     Raises:
         SchemaError: its input schema is not valid.
     """
     spec = resource.spec
-    return Tool(
+    return JobTool(
         name=resource.name,
         uid=resource.metadata.uid,
         generation=resource.metadata.generation,

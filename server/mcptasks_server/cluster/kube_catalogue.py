@@ -7,7 +7,7 @@ import structlog
 from mcptasks_crds.schemas import SchemaError
 from mcptasks_crds.tool import McpTool
 from mcptasks_server.errors import UnavailableError
-from mcptasks_server.tools import Tool, make_tool
+from mcptasks_server.tools import JobTool, make_tool
 
 from .reflector import Reflector
 
@@ -18,19 +18,19 @@ class KubeCatalogue:
     def __init__(self, reflector: Reflector[McpTool]) -> None:
         self._reflector = reflector
         self._changes = -1
-        self._made: dict[tuple[str, int], Tool | None] = {}
-        self._tools: dict[str, Tool] = {}
+        self._made: dict[tuple[str, int], JobTool | None] = {}
+        self._tools: dict[str, JobTool] = {}
         self._log: Any = structlog.get_logger()
 
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self) -> tuple[JobTool, ...]:
         """All of them, by name."""
         return tuple(self._current().values())
 
-    def find(self, name: str) -> Tool | None:
+    def find(self, name: str) -> JobTool | None:
         """The tool of that name."""
         return self._current().get(name)
 
-    def _current(self) -> dict[str, Tool]:
+    def _current(self) -> dict[str, JobTool]:
         if not self._reflector.is_synced:
             raise UnavailableError("The server has just started and does not know its tools yet; please try again")
         if self._changes != self._reflector.cache.changes:
@@ -38,20 +38,20 @@ class KubeCatalogue:
             self._tools = self._make()
         return self._tools
 
-    def _make(self) -> dict[str, Tool]:
+    def _make(self) -> dict[str, JobTool]:
         ready = [resource for resource in self._reflector.cache if resource.is_ready]
         # Two McpTools may give themselves one name: the older one has it, at every replica.
         ready.sort(key=lambda each: (each.name, str(each.metadata.creation_timestamp), each.metadata.name))
         made = {_key(resource): self._tool(resource) for resource in ready}
         self._made = made
-        tools: dict[str, Tool] = {}
+        tools: dict[str, JobTool] = {}
         for resource in ready:
             tool = made[_key(resource)]
             if tool is not None:
                 tools.setdefault(tool.name, tool)
         return tools
 
-    def _tool(self, resource: McpTool) -> Tool | None:
+    def _tool(self, resource: McpTool) -> JobTool | None:
         """Made once for each generation: compiling a schema costs more than a call does."""
         key = _key(resource)
         if key in self._made:

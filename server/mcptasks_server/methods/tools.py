@@ -17,7 +17,7 @@ from mcptasks_server.jsonrpc import quoted
 from mcptasks_server.parameters import check_mirrored
 from mcptasks_server.projection import created_task
 from mcptasks_server.tasks import NewTask
-from mcptasks_server.tools import Tool
+from mcptasks_server.tools import JobTool
 
 PAGE_SIZE: Final = 200
 """Tools in one answer. Many clients never ask for a second page."""
@@ -64,6 +64,7 @@ async def call_tool(services: Services, request: Request) -> Result:
         return tool_error(f"Invalid arguments: {_words(violation)}")
     match door:
         case Door.EXTENSION:
+            assert isinstance(tool, JobTool)
             task = await services.tasks.create(_new_task(tool, source), caller=request.caller)
             return created_task(task).members()
 
@@ -73,7 +74,7 @@ def tool_error(text: str) -> dict[str, Any]:
     return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": True}
 
 
-def _new_task(tool: Tool, source: str) -> NewTask:
+def _new_task(tool: JobTool, source: str) -> NewTask:
     return NewTask(
         tool=tool.name,
         tool_uid=tool.uid,

@@ -1,0 +1,117 @@
+"""One request that is under way, as the work behind it sees it, whichever wire its client speaks.
+
+Each era has its own kind of exchange. What works on tools and tasks knows only this one: an ability is asked for by
+what it is, never by the era.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcptasks_crds.task import McpTask
+
+from .caller import Caller
+from .errors import RpcError
+from .headers import Headers
+from .outbox import Outbox
+from .progress import ProgressLine
+
+Result = Mapping[str, Any]
+"""The members of a JSON-RPC result, ready for orjson."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abilities:
+    """What the client of a request can do."""
+
+    takes_task: bool = False
+    """Whether this very call may be answered with a task's handle in the era's own form."""
+    can_retry: bool = False
+    """Whether a request can be answered by questions, and then comes again with their answers (MRTR)."""
+    elicitation: bool = False
+    """Whether it can put a form before a person."""
+    sampling: bool = False
+    roots: bool = False
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    """All that it declared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputRequest:
+    """A request to the client: `elicitation/create`, `sampling/createMessage` or `roots/list`."""
+
+    method: str
+    params: Mapping[str, Any] | None = None
+
+
+class InputRequired(Exception):  # noqa: N818  # it is no error: the era makes the answer of it
+    """The request cannot go on without the client's input, and its client can retry."""
+
+    def __init__(self, requests: Mapping[str, InputRequest], *, claims: Mapping[str, Any]) -> None:
+        super().__init__("input required")
+        self.requests = requests
+        self.claims = claims
+        """What the retry must bring back: sealed into `requestState`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange(ABC):
+    """A request, its client, and the ways to talk to it before the answer."""
+
+    caller: Caller
+    abilities: Abilities
+    params: Mapping[str, Any]
+    sources: Mapping[str, str]
+    """Each member of `params` as the client wrote it."""
+    headers: Headers
+    outbox: Outbox
+    progress: ProgressLine
+    request_key: str | None = None
+    """By what a later message of the client can name this request at any replica (legacy `notifications/cancelled`)."""
+    claims: Mapping[str, Any] = field(default_factory=dict)
+    """What an earlier answer to this request has asked to be brought back (see `InputRequired`); verified."""
+    responses: Mapping[str, Any] = field(default_factory=dict)
+    """The client's answers that this retry brings, by key; unverified."""
+    response_sources: Mapping[str, str] = field(default_factory=dict)
+    """Each of them as the client wrote it."""
+
+    @abstractmethod
+    async def ask(self, requests: Mapping[str, InputRequest]) -> Mapping[str, Any]:
+        """Put requests to the client, for work that keeps no state; gives an answer for each key.
+
+        Raises:
+            InputRequired: the answers come with the retry.
+            RpcError: the client has not declared that it can take one of them.
+        """
+
+    @abstractmethod
+    async def ask_for_task(self, task: McpTask, requests: Mapping[str, InputRequest]) -> None:
+        """Put a task's open questions to the client: its answers come by another request, at any replica.
+
+        Each question is put once on one stream, however often this is called.
+
+        Raises:
+            InputRequired: they come with the retry, whose claims name the task.
+        """
+
+    @abstractmethod
+    async def log(self, level: str, data: Any, *, logger: str | None = None) -> None:
+        """Send a log message, if the client wants those of that level."""
+
+    @abstractmethod
+    def handle(self, task: McpTask) -> Result:
+        """The era's own answer that hands out a task. Only for a client that `takes_task`."""
+
+    @abstractmethod
+    def finished(self, text: str) -> Result:
+        """A call's result, from the tool's CallToolResult as JSON text."""
+
+    @abstractmethod
+    def missing(self, required: Mapping[str, Any], *, why: str) -> RpcError:
+        """The era's error for a call that needs what the client has not declared."""
+
+    @abstractmethod
+    def refused_task(self, *, required: bool) -> RpcError:
+        """The era's error for a tool that only runs as a task (`required`), or never as one, for a client that wants
+        it the other way."""
