@@ -65,6 +65,7 @@ def over(phase: Phase = Phase.COMPLETED, *, kept_for: timedelta = timedelta(minu
 class TaskStoreContract:
     """Subclasses give the fixtures `store` and `hand`, both of the same tasks."""
 
+    @pytest.mark.requirement("ext-tasks/create-durable")
     async def test_a_created_task_is_found_at_once_as_it_was_asked_for(self, store: TaskStore) -> None:
         created = await store.create(new_task(), caller=ANONYMOUS)
         found = await store.get(created.metadata.name, caller=ANONYMOUS)
@@ -94,6 +95,7 @@ class TaskStoreContract:
             with pytest.raises(TaskNotFoundError):
                 await ask()
 
+    @pytest.mark.requirement("ext-tasks/auth-binding")
     async def test_somebody_elses_task_is_not_found_and_not_touched(self, store: TaskStore) -> None:
         task_id = (await store.create(new_task(), caller=ANONYMOUS)).metadata.name
 
@@ -130,6 +132,7 @@ class TaskStoreContract:
 
         assert (await store.get(task_id, caller=ANONYMOUS)).spec.cancel_requested
 
+    @pytest.mark.requirement("ext-tasks/status-machine", "ext-tasks/cancel-cooperative")
     async def test_a_task_that_is_over_stays_as_it_is(self, store: TaskStore, hand: Hand) -> None:
         task_id = (await store.create(new_task(), caller=ANONYMOUS)).metadata.name
         await hand(task_id, questions("q"))
@@ -141,6 +144,7 @@ class TaskStoreContract:
         task = await store.get(task_id, caller=ANONYMOUS)
         assert (task.spec.cancel_requested, dict(task.spec.answers)) == (False, {})
 
+    @pytest.mark.requirement("ext-tasks/keys-not-reused", "ext-tasks/update-partial")
     async def test_an_answered_question_is_never_asked_again(self, store: TaskStore, hand: Hand) -> None:
         task_id = (await store.create(new_task(), caller=ANONYMOUS)).metadata.name
         await hand(task_id, questions("one", "two"))
@@ -151,6 +155,7 @@ class TaskStoreContract:
         assert set(outstanding_questions(task)) == {"two"}
         assert _answers(task) == {"one": (ACCEPT, "anonymous")}
 
+    @pytest.mark.requirement("ext-tasks/update-ignores")
     async def test_the_first_answer_stays_and_the_rest_of_a_late_one_counts(self, store: TaskStore, hand: Hand) -> None:
         task_id = (await store.create(new_task(), caller=ANONYMOUS)).metadata.name
         await hand(task_id, questions("one", "two"))
@@ -169,6 +174,7 @@ class TaskStoreContract:
             with pytest.raises(TaskNotFoundError):
                 await ask()
 
+    @pytest.mark.requirement("ext-tasks/kept-until-ttl")
     async def test_a_living_task_is_found_however_old_its_lease_is(self, store: TaskStore, hand: Hand) -> None:
         task_id = (await store.create(new_task(), caller=ANONYMOUS)).metadata.name
 

@@ -28,6 +28,7 @@ async def create(replica: Backend) -> str:
     return (await replica.services.tasks.create(new_task(), caller=ANONYMOUS)).metadata.name
 
 
+@pytest.mark.requirement("ext-tasks/create-consistent", "base/explicit-state", "base/any-connection")
 async def test_a_task_that_one_replica_made_is_found_by_the_other_at_once(replica: Backend, other: Backend) -> None:
     for _ in range(30):
         task_id = await create(replica)
@@ -47,6 +48,7 @@ async def test_a_cancel_at_one_replica_is_seen_by_the_other(replica: Backend, ot
     await eventually(is_seen, what="the other replica shows the cancel", timeout_seconds=10)
 
 
+@pytest.mark.requirement("ext-tasks/keys-not-reused")
 async def test_a_question_that_was_answered_at_one_replica_is_not_asked_again_by_the_other(
     replica: Backend, other: Backend, hand: Hand
 ) -> None:
@@ -63,6 +65,7 @@ async def test_a_question_that_was_answered_at_one_replica_is_not_asked_again_by
         assert outstanding_questions(await other.services.tasks.get(task_id, caller=ANONYMOUS)) == {}
 
 
+@pytest.mark.requirement("ext-tasks/update-ignores")
 async def test_of_two_answers_at_once_one_stands_and_nothing_else_is_lost(
     replica: Backend, other: Backend, hand: Hand
 ) -> None:

@@ -59,6 +59,7 @@ def test_the_first_violation_is_told_whatever_the_number_of_others(schema: Any, 
     assert violation.message
 
 
+@pytest.mark.requirement("base/schema-cost")
 def test_a_schema_that_wants_one_value_looked_at_in_too_many_ways_is_refused() -> None:
     doubling = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]} for n in range(17)}
 
@@ -79,6 +80,7 @@ def test_alternatives_are_counted_as_they_multiply(depth: int, width: int) -> No
     assert alternatives(schema) == sum(width**level for level in range(depth + 1))
 
 
+@pytest.mark.requirement("base/schema-valid", "base/no-remote-ref")
 @pytest.mark.parametrize(
     ("schema", "words"),
     [

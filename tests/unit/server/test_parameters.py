@@ -27,6 +27,9 @@ def test_nested_properties_are_mirrored_too() -> None:
     }
 
 
+@pytest.mark.requirement(
+    "http/mirrored-definition-name", "http/mirrored-definition-type", "http/mirrored-definition-place"
+)
 @pytest.mark.parametrize(
     "invalid",
     [
@@ -55,6 +58,7 @@ def test_a_property_may_be_called_like_the_annotation_and_data_may_hold_it() -> 
     assert [each.path for each in found] == [("x-mcp-header",)]
 
 
+@pytest.mark.requirement("http/mirrored-must-match", "http/mirrored-integers", "http/sentinel-exact")
 @pytest.mark.parametrize(
     ("kind", "value", "sent", "is_same"),
     [

@@ -126,6 +126,7 @@ _specs = st.fixed_dictionaries(
 _tasks = st.builds(lambda spec, status: task(spec=spec, **status), _specs, _statuses)
 
 
+@pytest.mark.requirement("ext-tasks/get-cancelled", "ext-tasks/get-complete", "ext-tasks/failed-is-protocol")
 @given(_tasks)
 def test_every_task_there_can_be_has_a_valid_answer(each: McpTask) -> None:
     shown = conforms(DETAILED, detailed_task(each))
@@ -138,6 +139,7 @@ def test_every_task_there_can_be_has_a_valid_answer(each: McpTask) -> None:
     assert not set(shown.get("inputRequests", ())) & set(each.spec.answers)
 
 
+@pytest.mark.requirement("ext-tasks/handle-shape")
 @given(_tasks)
 def test_every_task_there_can_be_has_a_valid_handle(each: McpTask) -> None:
     shown = conforms(HANDLES, created_task(each))
@@ -181,6 +183,7 @@ def test_a_completed_task_without_a_result_has_failed() -> None:
         assert shown["error"]["data"] == {"reason": "ResultLost"}
 
 
+@pytest.mark.requirement("ext-tasks/kept-until-ttl")
 def test_only_a_task_that_is_over_expires() -> None:
     at = CREATED + timedelta(hours=1)
     over = task(phase="Cancelled", expiresAt=format_time(at))

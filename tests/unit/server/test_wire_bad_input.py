@@ -22,6 +22,7 @@ from mcptasks_server.testing.wire import Wire
 MAX_BODY: Final = 300 * 1024
 
 
+@pytest.mark.requirement("base/json-rpc", "base/utf-8")
 @pytest.mark.parametrize(
     "body",
     [
@@ -53,6 +54,7 @@ async def test_a_body_that_is_not_json_is_a_parse_error_without_an_id(wire: Wire
     assert "id" not in answer.body
 
 
+@pytest.mark.requirement("http/single-message")
 @pytest.mark.parametrize(
     "body",
     [
@@ -75,6 +77,7 @@ async def test_json_that_is_not_one_message_is_an_invalid_request_without_an_id(
     assert "id" not in answer.body
 
 
+@pytest.mark.requirement("http/no-client-responses")
 async def test_a_response_is_refused_for_the_server_asks_nothing(wire: Wire) -> None:
     answer = await wire.post('{"jsonrpc":"2.0","id":3,"result":{}}')
 
@@ -181,6 +184,7 @@ async def test_loopback_and_the_configured_hosts_are_served_at_any_port(wire: Wi
     assert (await wire.call("server/discover", headers={"Host": host})).status == 200
 
 
+@pytest.mark.requirement("http/origin-validated", "http/origin-403")
 @pytest.mark.parametrize(
     "origin",
     [
@@ -234,6 +238,7 @@ async def test_probes_are_answered_whatever_their_host_is(wire: Wire, host: str)
                 assert (response.status, await response.text()) == (200, "ok\n")
 
 
+@pytest.mark.requirement("ext-tasks/internal-error")
 async def test_a_failure_that_nobody_expected_is_an_internal_error_that_tells_nothing(
     wire: Wire, store: InMemoryTaskStore, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -262,6 +267,7 @@ _JSON = st.recursive(
 )
 
 
+@pytest.mark.requirement("base/response-id")
 @given(st.dictionaries(st.text(), _JSON, max_size=4), st.integers() | st.text(), st.booleans())
 def test_a_message_keeps_the_text_of_its_id_and_of_each_parameter(
     params: dict[str, Any], message_id: int | str, is_ascii: bool

@@ -23,6 +23,7 @@ def headers(method: str = "server/discover", **changes: str | None) -> CIMultiDi
     return Wire.headers_for(method, None, {name.replace("_", "-"): value for name, value in changes.items()})
 
 
+@pytest.mark.requirement("base/response-id")
 @pytest.mark.parametrize(
     "message_id", [0, -1, 2**63, 123456789012345678901234567890, "1", "", "ä\U0001f600\n", "x" * 100_000]
 )
@@ -35,6 +36,7 @@ async def test_an_id_is_echoed_with_value_and_type(wire: Wire, message_id: Any) 
         assert (type(echoed), echoed) == (type(message_id), message_id)
 
 
+@pytest.mark.requirement("base/request-id")
 @pytest.mark.parametrize("message_id", ["null", "1.0", "1e3", "true", "[]", "{}"])
 async def test_an_id_that_is_no_string_or_integer_is_refused_and_not_echoed(wire: Wire, message_id: str) -> None:
     body = message().replace('"id": 7', f'"id": {message_id}')
@@ -45,6 +47,7 @@ async def test_an_id_that_is_no_string_or_integer_is_refused_and_not_echoed(wire
     assert "id" not in answer.body
 
 
+@pytest.mark.requirement("http/json-or-stream", "http/one-endpoint")
 async def test_a_request_is_answered_by_one_json_object_whatever_stream_its_client_would_take(wire: Wire) -> None:
     for accept in ("application/json, text/event-stream", "text/event-stream", "*/*", None):
         answer = await wire.call("server/discover", headers={"Accept": accept})
@@ -54,6 +57,7 @@ async def test_a_request_is_answered_by_one_json_object_whatever_stream_its_clie
         assert answer.body["jsonrpc"] == "2.0"
 
 
+@pytest.mark.requirement("http/notification-202", "base/notification-unanswered")
 async def test_a_notification_is_accepted_without_a_body(wire: Wire) -> None:
     body = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
 
@@ -62,6 +66,7 @@ async def test_a_notification_is_accepted_without_a_body(wire: Wire) -> None:
     assert (answer.status, answer.text) == (202, "")
 
 
+@pytest.mark.requirement("http/notification-refused")
 async def test_a_notification_of_a_version_that_is_not_served_is_refused_without_an_id(wire: Wire) -> None:
     body = json.dumps({"jsonrpc": "2.0", "method": "notifications/x"})
 
@@ -71,6 +76,7 @@ async def test_a_notification_of_a_version_that_is_not_served_is_refused_without
     assert "id" not in answer.body
 
 
+@pytest.mark.requirement("http/one-endpoint", "http/no-get-or-delete")
 @pytest.mark.parametrize("verb", ["GET", "DELETE", "PUT", "HEAD"])
 async def test_only_post_is_served(wire: Wire, verb: str) -> None:
     answer = await wire.post(b"", headers={"Accept": "text/event-stream"}, verb=verb)
@@ -79,6 +85,7 @@ async def test_only_post_is_served(wire: Wire, verb: str) -> None:
     assert "POST" in answer.headers["Allow"]
 
 
+@pytest.mark.requirement("http/no-sessions", "http/not-resumable")
 async def test_sessions_and_event_ids_of_older_revisions_are_ignored_and_never_minted(wire: Wire) -> None:
     answer = await wire.call("tools/list", headers={"Mcp-Session-Id": "stale", "Last-Event-ID": "4"})
 
@@ -86,6 +93,7 @@ async def test_sessions_and_event_ids_of_older_revisions_are_ignored_and_never_m
     assert not {"Mcp-Session-Id", "Last-Event-ID"} & set(answer.headers)
 
 
+@pytest.mark.requirement("base/required-meta")
 @pytest.mark.parametrize("missing", ["all", PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY])
 async def test_missing_metadata_is_a_bad_request(wire: Wire, missing: str) -> None:
     meta = {name: value for name, value in META.items() if missing not in ("all", name)}
@@ -96,6 +104,7 @@ async def test_missing_metadata_is_a_bad_request(wire: Wire, missing: str) -> No
     assert answer.body["id"] == 7
 
 
+@pytest.mark.requirement("base/required-meta")
 @pytest.mark.parametrize(
     "meta",
     [{**META, PROTOCOL_VERSION_META_KEY: 20260728}, {**META, CLIENT_CAPABILITIES_META_KEY: []}, [], "x", 1],
@@ -105,10 +114,12 @@ async def test_metadata_of_the_wrong_type_is_a_bad_request(wire: Wire, meta: Any
     assert (await wire.post(message(meta=meta), headers=headers())).error == (400, -32602)
 
 
+@pytest.mark.requirement("base/client-info-optional")
 async def test_client_info_is_not_required(wire: Wire) -> None:
     assert (await wire.post(message(), headers=headers())).status == 200
 
 
+@pytest.mark.requirement("base/required-meta")
 async def test_null_params_lack_the_metadata(wire: Wire) -> None:
     assert (await wire.post(message(params=None), headers=headers())).error == (400, -32602)
 
@@ -120,6 +131,7 @@ async def test_params_that_are_no_object_are_no_message(wire: Wire) -> None:
     assert answer.body["id"] == 7
 
 
+@pytest.mark.requirement("http/version-header", "http/routing-headers", "http/header-mismatch-error")
 @pytest.mark.parametrize("header", ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"])
 async def test_a_missing_routing_header_is_a_header_mismatch(wire: Wire, header: str) -> None:
     answer = await wire.call("tasks/get", {"taskId": UNKNOWN}, headers={header: None})
@@ -128,6 +140,9 @@ async def test_a_missing_routing_header_is_a_header_mismatch(wire: Wire, header:
     assert header in answer.body["error"]["message"]
 
 
+@pytest.mark.requirement(
+    "http/header-body-match", "ext-tasks/name-header", "http/header-mismatch-error", "http/decode-before-compare"
+)
 @pytest.mark.parametrize(
     ("method", "params"),
     [
@@ -146,17 +161,20 @@ async def test_a_name_header_must_say_what_the_body_says(
     assert store.created == []
 
 
+@pytest.mark.requirement("http/header-body-match", "http/case")
 async def test_a_method_header_must_say_what_the_body_says(wire: Wire) -> None:
     for value in ("tools/call", "TOOLS/LIST", ""):
         assert (await wire.call("tools/list", headers={"Mcp-Method": value})).error == (400, -32020)
 
 
+@pytest.mark.requirement("http/case")
 async def test_header_names_are_compared_without_case_and_values_without_surrounding_blanks(wire: Wire) -> None:
     lowered = {name.lower(): f" {value}\t " for name, value in headers("tools/list").items()}
 
     assert (await wire.post(message("tools/list"), headers=lowered)).status == 200
 
 
+@pytest.mark.requirement("http/header-body-match")
 async def test_a_routing_header_that_is_sent_twice_is_refused(wire: Wire) -> None:
     twice = headers("tools/list")
     twice.add("Mcp-Method", "tools/list")
@@ -164,18 +182,21 @@ async def test_a_routing_header_that_is_sent_twice_is_refused(wire: Wire) -> Non
     assert (await wire.post(message("tools/list"), headers=twice)).error == (400, -32020)
 
 
+@pytest.mark.requirement("http/decode-before-compare")
 async def test_an_encoded_name_is_decoded_before_it_is_compared(wire: Wire) -> None:
     answer = await wire.call("tools/call", {"name": "echo"}, headers={"Mcp-Name": "=?base64?ZWNobw==?="})
 
     assert answer.result["resultType"] == "task"
 
 
+@pytest.mark.requirement("http/version-mismatch")
 async def test_a_client_that_contradicts_itself_is_told_so_before_that_its_version_is_not_served(wire: Wire) -> None:
     body = message(meta={**META, PROTOCOL_VERSION_META_KEY: "v999.0.0"})
 
     assert (await wire.post(body, headers=headers())).error == (400, -32020)
 
 
+@pytest.mark.requirement("http/version-unsupported", "base/unsupported-version", "legacy/version-header")
 async def test_a_version_that_is_not_served_is_answered_with_those_that_are(wire: Wire) -> None:
     body = message(meta={**META, PROTOCOL_VERSION_META_KEY: "v999.0.0"})
 
@@ -187,6 +208,7 @@ async def test_a_version_that_is_not_served_is_answered_with_those_that_are(wire
     assert discovered.result["supportedVersions"] == ["2026-07-28"]
 
 
+@pytest.mark.requirement("http/method-not-found", "ext-tasks/reserved-methods")
 @pytest.mark.parametrize(
     "method", ["initialize", "ping", "logging/setLevel", "tasks/result", "tasks/list", "subscriptions/listen", "x", ""]
 )
@@ -216,12 +238,14 @@ async def test_a_legacy_request_without_a_version_lacks_the_header(wire: Wire) -
     assert (await wire.post(body)).error == (400, -32020)
 
 
+@pytest.mark.requirement("http/version-mismatch")
 async def test_a_legacy_header_over_a_modern_body_is_a_header_mismatch(wire: Wire) -> None:
     answer = await wire.post(message(), headers=headers(MCP_Protocol_Version="2025-11-25"))
 
     assert answer.error == (400, -32020)
 
 
+@pytest.mark.requirement("base/any-connection")
 async def test_no_request_stands_in_the_way_of_another(wire: Wire, store: InMemoryTaskStore) -> None:
     store.gate.clear()
     waiting = asyncio.create_task(wire.call("tools/call", {"name": "echo"}))

@@ -36,6 +36,14 @@ async def update(wire: Wire, task_id: str, responses: Any) -> Answer:
     return await wire.call("tasks/update", {"taskId": task_id, "inputResponses": responses})
 
 
+@pytest.mark.requirement(
+    "ext-tasks/status-machine",
+    "ext-tasks/get-working",
+    "ext-tasks/get-input-required",
+    "ext-tasks/get-completed",
+    "ext-tasks/get-complete",
+    "ext-tasks/no-related-task",
+)
 async def test_a_tasks_status_goes_its_way_and_every_answer_is_complete(
     wire: Wire, store: InMemoryTaskStore, task_id: str
 ) -> None:
@@ -52,6 +60,7 @@ async def test_a_tasks_status_goes_its_way_and_every_answer_is_complete(
         assert not {"ttl", "pollInterval", "requestState", "task"} & set(each)
 
 
+@pytest.mark.requirement("ext-tasks/get-completed", "ext-tasks/no-related-task")
 async def test_the_result_is_inlined_as_the_tool_wrote_it(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     await store.write_status(task_id, over())
 
@@ -63,6 +72,7 @@ async def test_the_result_is_inlined_as_the_tool_wrote_it(wire: Wire, store: InM
     assert "related-task" not in answer.text
 
 
+@pytest.mark.requirement("ext-tasks/failed-is-protocol")
 async def test_a_tool_error_is_a_completed_task(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     failed = '{"content":[{"type":"text","text":"no"}],"isError":true}'
     await store.write_status(task_id, over() | {"result": {"inline": failed}, "reason": "ExitCode"})
@@ -73,6 +83,7 @@ async def test_a_tool_error_is_a_completed_task(wire: Wire, store: InMemoryTaskS
     assert "error" not in shown
 
 
+@pytest.mark.requirement("ext-tasks/get-failed", "ext-tasks/failed-status-message")
 async def test_what_the_platform_could_not_run_is_a_failed_task_with_a_reason(
     wire: Wire, store: InMemoryTaskStore, task_id: str
 ) -> None:
@@ -87,6 +98,14 @@ async def test_what_the_platform_could_not_run_is_a_failed_task_with_a_reason(
     assert "result" not in shown
 
 
+@pytest.mark.requirement(
+    "ext-tasks/get-input-required",
+    "ext-tasks/update-empty",
+    "ext-tasks/update-complete",
+    "ext-tasks/update-partial",
+    "ext-tasks/keys-not-reused",
+    "elicitation/form",
+)
 async def test_a_question_is_asked_until_it_is_answered_and_never_again(
     wire: Wire, store: InMemoryTaskStore, task_id: str
 ) -> None:
@@ -122,6 +141,7 @@ async def test_an_answer_is_kept_as_the_client_wrote_it(wire: Wire, store: InMem
     assert response == '{"content": {"n": 12345678901234567890123}, "action": "accept"}'
 
 
+@pytest.mark.requirement("ext-tasks/update-ignores")
 async def test_keys_that_are_not_asked_are_passed_over(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     for response in ({"action": "accept"}, {"of": "any form"}, 7, None, "x" * 100_000):
         answer = await update(wire, task_id, {"unknown-key": response})
@@ -162,6 +182,7 @@ async def test_an_answer_over_the_limit_is_refused_by_name(wire: Wire, store: In
     assert "16 KiB" in answer.body["error"]["message"]
 
 
+@pytest.mark.requirement("ext-tasks/cancel-empty", "ext-tasks/cancel-complete")
 async def test_a_cancel_is_acknowledged_and_shown_as_wanted(wire: Wire, task_id: str) -> None:
     acknowledged = (await wire.call("tasks/cancel", {"taskId": task_id})).result
     shown = await get(wire, task_id)
@@ -171,6 +192,7 @@ async def test_a_cancel_is_acknowledged_and_shown_as_wanted(wire: Wire, task_id:
     assert (shown["status"], shown["statusMessage"]) == ("working", "cancelling")
 
 
+@pytest.mark.requirement("ext-tasks/cancel-cooperative", "cancel/races")
 async def test_a_cancel_of_a_task_that_is_over_is_acknowledged_and_changes_nothing(
     wire: Wire, store: InMemoryTaskStore, task_id: str
 ) -> None:
@@ -183,6 +205,7 @@ async def test_a_cancel_of_a_task_that_is_over_is_acknowledged_and_changes_nothi
     assert await get(wire, task_id) == before
 
 
+@pytest.mark.requirement("ext-tasks/no-cancelled-notification", "cancel/invalid-ignored")
 async def test_a_cancelled_notification_cancels_no_task(wire: Wire, task_id: str) -> None:
     body = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
 
@@ -191,6 +214,9 @@ async def test_a_cancelled_notification_cancels_no_task(wire: Wire, task_id: str
     assert "statusMessage" not in await get(wire, task_id)
 
 
+@pytest.mark.requirement(
+    "ext-tasks/get-unknown", "ext-tasks/update-unknown", "ext-tasks/cancel-unknown", "ext-tasks/informative-errors"
+)
 @pytest.mark.parametrize(("method", "more"), EVERYTHING)
 @pytest.mark.parametrize("task_id", [UNKNOWN, "app=mcptasks", "mt-x", "../x", "A" * 300])
 async def test_what_is_no_task_is_invalid_params(wire: Wire, method: str, more: dict[str, Any], task_id: str) -> None:
@@ -200,6 +226,7 @@ async def test_what_is_no_task_is_invalid_params(wire: Wire, method: str, more: 
     assert answer.body["error"]["message"] == "Failed to retrieve task: Task not found"
 
 
+@pytest.mark.requirement("ext-tasks/get-unknown")
 @pytest.mark.parametrize(("method", "more"), EVERYTHING)
 @pytest.mark.parametrize("params", [{}, {"taskId": 7}, {"taskId": None}, {"taskId": ["x"]}])
 async def test_a_task_id_that_is_no_text_is_invalid_params(
@@ -208,6 +235,7 @@ async def test_a_task_id_that_is_no_text_is_invalid_params(
     assert (await wire.call(method, {**params, **more})).error == (200, -32602)
 
 
+@pytest.mark.requirement("ext-tasks/methods-undeclared")
 @pytest.mark.parametrize(("method", "more"), EVERYTHING)
 async def test_a_client_without_the_extension_is_told_so_before_anything_else(
     wire: Wire, method: str, more: dict[str, Any]
@@ -220,6 +248,7 @@ async def test_a_client_without_the_extension_is_told_so_before_anything_else(
         assert required == {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
+@pytest.mark.requirement("ext-tasks/expired-is-unknown")
 async def test_a_task_whose_time_is_over_is_not_found(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     await store.write_status(task_id, over(kept_for=timedelta(seconds=-1)))
 
@@ -227,6 +256,7 @@ async def test_a_task_whose_time_is_over_is_not_found(wire: Wire, store: InMemor
         assert (await wire.call(method, {"taskId": task_id, **more})).error == (200, -32602)
 
 
+@pytest.mark.requirement("ext-tasks/kept-until-ttl")
 async def test_a_tasks_time_grows_and_never_shrinks(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     now = datetime.now(UTC)
     first = await get(wire, task_id)
@@ -252,6 +282,7 @@ async def test_progress_is_told_in_words(wire: Wire, store: InMemoryTaskStore, t
     assert stale == "running"
 
 
+@pytest.mark.requirement("ext-tasks/internal-error", "ext-tasks/informative-errors")
 async def test_a_store_that_cannot_be_reached_is_an_internal_error_in_words(
     wire: Wire, store: InMemoryTaskStore, task_id: str
 ) -> None:
@@ -265,6 +296,7 @@ async def test_a_store_that_cannot_be_reached_is_an_internal_error_in_words(
         assert "try again" in answer.body["error"]["message"]
 
 
+@pytest.mark.requirement("cancel/disconnect", "http/close-stops-work")
 async def test_a_client_that_goes_away_ends_its_request(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     store.gate.clear()
     store.arrived.clear()

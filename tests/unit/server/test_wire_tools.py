@@ -14,6 +14,9 @@ META = {PROTOCOL_VERSION_META_KEY: VERSION, CLIENT_CAPABILITIES_META_KEY: WITH_T
 TASKS = "io.modelcontextprotocol/tasks"
 
 
+@pytest.mark.requirement(
+    "base/discover", "discover/contents", "ext-tasks/advertised", "cache/hints", "tools/capability"
+)
 async def test_discover_names_versions_capabilities_and_how_long_that_holds(wire: Wire) -> None:
     result = (await wire.call("server/discover", capabilities={})).result
 
@@ -24,6 +27,7 @@ async def test_discover_names_versions_capabilities_and_how_long_that_holds(wire
     methods.validate_server_result("server/discover", VERSION, result)
 
 
+@pytest.mark.requirement("base/server-info")
 async def test_every_result_says_which_server_it_is_from(wire: Wire) -> None:
     calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("server/discover", {}),
@@ -38,6 +42,7 @@ async def test_every_result_says_which_server_it_is_from(wire: Wire) -> None:
         assert info["version"]
 
 
+@pytest.mark.requirement("tools/list-order", "tools/list-not-per-connection", "cache/hints", "cache/ttl")
 async def test_tools_are_listed_by_name_each_time_with_caching_hints(wire: Wire) -> None:
     first = (await wire.call("tools/list", capabilities={})).result
     second = (await wire.call("tools/list", capabilities={"roots": {}})).result
@@ -51,6 +56,7 @@ async def test_tools_are_listed_by_name_each_time_with_caching_hints(wire: Wire)
     methods.validate_server_result("tools/list", VERSION, first)
 
 
+@pytest.mark.requirement("tools/input-schema")
 async def test_a_tools_schemas_are_listed_as_their_author_wrote_them(wire: Wire, catalogue: FixedCatalogue) -> None:
     added = next(each for each in (await wire.call("tools/list")).result["tools"] if each["name"] == "add")
     tool = catalogue.find("add")
@@ -65,6 +71,7 @@ async def test_a_tools_schemas_are_listed_as_their_author_wrote_them(wire: Wire,
     }
 
 
+@pytest.mark.requirement("pages/stable")
 async def test_many_tools_come_in_pages_that_hold_each_of_them_once(wire: Wire, catalogue: FixedCatalogue) -> None:
     names = [f"tool-{number:03}" for number in range(450)]
     catalogue.offer(*(ready_tool(name) for name in names))
@@ -79,11 +86,13 @@ async def test_many_tools_come_in_pages_that_hold_each_of_them_once(wire: Wire, 
     assert seen == names
 
 
+@pytest.mark.requirement("pages/invalid-cursor")
 @pytest.mark.parametrize("cursor", ["!", "ä", "a", 7, {}, "////"])
 async def test_a_cursor_that_was_never_given_is_invalid(wire: Wire, cursor: Any) -> None:
     assert (await wire.call("tools/list", {"cursor": cursor})).error == (200, -32602)
 
 
+@pytest.mark.requirement("ext-tasks/handle-shape", "ext-tasks/result-type-task")
 async def test_a_call_becomes_a_task_and_its_handle_is_flat(wire: Wire, store: InMemoryTaskStore) -> None:
     result = (await wire.call("tools/call", {"name": "add", "arguments": {"a": 1}})).result
 
@@ -98,6 +107,7 @@ async def test_a_call_becomes_a_task_and_its_handle_is_flat(wire: Wire, store: I
     assert list(store.objects) == [result["taskId"]]
 
 
+@pytest.mark.requirement("ext-tasks/server-decides", "ext-tasks/no-related-task")
 async def test_a_legacy_task_parameter_is_ignored(wire: Wire) -> None:
     params = {"name": "echo", "task": {"ttl": "nonsense", "pollInterval": []}}
 
@@ -131,6 +141,7 @@ async def test_a_call_without_arguments_has_empty_ones(wire: Wire, store: InMemo
     assert [new.arguments for new in store.created] == ["{}", "{}"]
 
 
+@pytest.mark.requirement("ext-tasks/create-durable")
 async def test_the_handle_comes_only_after_the_task_was_kept(wire: Wire, store: InMemoryTaskStore) -> None:
     result = (await wire.call("tools/call", {"name": "echo"})).result
 
@@ -138,6 +149,7 @@ async def test_the_handle_comes_only_after_the_task_was_kept(wire: Wire, store: 
     assert len(store.created) == 1
 
 
+@pytest.mark.requirement("tools/unknown")
 @pytest.mark.parametrize("name", ["nope", "", "ADD", "add ", "../add"])
 async def test_an_unknown_tool_is_invalid_params(wire: Wire, store: InMemoryTaskStore, name: str) -> None:
     encoded = "=?base64?" + base64.b64encode(name.encode()).decode() + "?="
@@ -148,6 +160,7 @@ async def test_an_unknown_tool_is_invalid_params(wire: Wire, store: InMemoryTask
     assert store.created == []
 
 
+@pytest.mark.requirement("tools/unknown")
 @pytest.mark.parametrize(
     ("params", "words"),
     [
@@ -168,6 +181,7 @@ async def test_a_malformed_call_is_invalid_params(
     assert store.created == []
 
 
+@pytest.mark.requirement("tools/execution-errors", "tools/inputs-validated")
 @pytest.mark.parametrize(
     ("arguments", "pointers"),
     [
@@ -206,6 +220,13 @@ async def test_a_violation_is_told_shortly_however_large_the_value_is(wire: Wire
     assert len(result["content"][0]["text"]) < 1000
 
 
+@pytest.mark.requirement(
+    "ext-tasks/missing-capability",
+    "ext-tasks/no-handle-undeclared",
+    "base/undeclared-capability",
+    "base/stateless",
+    "base/extension-fallback",
+)
 @pytest.mark.parametrize(
     "capabilities",
     [
@@ -228,6 +249,7 @@ async def test_a_client_that_cannot_be_given_a_task_is_told_what_it_lacks_and_no
     assert len(store.created) == 1
 
 
+@pytest.mark.requirement("http/mirrored-must-match", "http/mirrored-integers")
 async def test_a_mirrored_argument_must_stand_in_its_header(wire: Wire, store: InMemoryTaskStore) -> None:
     params = {"name": "regional", "arguments": {"region": "Hello, 世界", "size": 42}}
     encoded = "=?base64?SGVsbG8sIOS4lueVjA==?="
@@ -246,6 +268,7 @@ async def test_a_mirrored_argument_must_stand_in_its_header(wire: Wire, store: I
     assert good.result["resultType"] == "task"
 
 
+@pytest.mark.requirement("http/mirrored-absent")
 async def test_an_argument_that_is_not_there_has_no_header(wire: Wire) -> None:
     params = {"name": "regional", "arguments": {"region": None}}
 

@@ -85,6 +85,7 @@ def test_a_pod_of_many_containers_keeps_less_of_each_message() -> None:
     assert "at most 2048 bytes" in text(outcome(ended(0, "x" * 2048, message_limit=2048)))
 
 
+@pytest.mark.requirement("tools/text-twin")
 def test_structured_content_keeps_the_tools_own_digits() -> None:
     source = '{"n": 1.0, "big": 123456789012345678901234567890, "z": null, "e": 1E+2}'
 
@@ -108,6 +109,7 @@ def test_a_line_separator_inside_a_json_string_is_no_line() -> None:
     assert members(result(outcome(ended(), log=log(source), schema=SCHEMA)))["structuredContent"] == source
 
 
+@pytest.mark.requirement("tools/output-schema")
 @pytest.mark.parametrize(
     ("written", "why"),
     [
@@ -259,6 +261,7 @@ ANYTHING = st.text(st.characters(), max_size=200) | st.binary(max_size=300).map(
 LARGE = st.builds(lambda part, times: (part * times)[:TAIL], st.text(min_size=1, max_size=5), st.just(TAIL))
 
 
+@pytest.mark.requirement("tools/outputs-sanitized")
 @given(
     code=st.sampled_from([0, 1, 137]),
     message=ANYTHING,

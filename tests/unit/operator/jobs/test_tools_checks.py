@@ -171,6 +171,7 @@ def tool_of(resource: str, *, created: str | None, name: str | None = None) -> M
     )
 
 
+@pytest.mark.requirement("tools/names")
 def test_the_oldest_tool_has_the_name() -> None:
     tools = [
         tool_of("young", created="2026-03-01T00:00:00Z", name="build"),
