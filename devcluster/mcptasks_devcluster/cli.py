@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from mcptasks_devcluster import pythonenvs
 from mcptasks_devcluster.build import ensure
 from mcptasks_devcluster.clusters import bring_up, existing, provider_of, status, status_json, status_text, take_down
 from mcptasks_devcluster.controlplane import Tuning
@@ -82,6 +83,9 @@ def parser() -> argparse.ArgumentParser:
     npm = commands.add_parser("npm", help="install a set of npm packages that a lock file pins; prints where it is")
     npm.add_argument("directory", type=Path, help="holds package.json and package-lock.json")
     npm.set_defaults(command=_npm)
+    pip = commands.add_parser("pip", help="install a set of Python packages in an environment of its own; prints where")
+    pip.add_argument("directory", type=Path, help="holds requirements.txt, with hashes")
+    pip.set_defaults(command=_pip)
     listed = commands.add_parser("list", help="print the names of all clusters")
     listed.set_defaults(command=_list)
     return root
@@ -182,6 +186,11 @@ def _image(options: argparse.Namespace) -> int:
 
 def _npm(options: argparse.Namespace) -> int:
     print(install(options.directory).path)
+    return 0
+
+
+def _pip(options: argparse.Namespace) -> int:
+    print(pythonenvs.install(options.directory).path)
     return 0
 
 
