@@ -41,7 +41,11 @@ LOG_TAIL_STORED_BYTES: Final = 64 * KIB
 """`status.logTail`."""
 
 MAX_QUESTIONS: Final = 64
-"""Questions of one task, and answers to them."""
+"""Questions that one task's pods ask."""
+MAX_TOOL_QUESTIONS: Final = 16
+"""Questions that a tool asks before its pod starts."""
+MAX_ANSWERS: Final = MAX_QUESTIONS + MAX_TOOL_QUESTIONS
+"""Answers of one task."""
 QUESTION_KEY_PATTERN: Final = r"^[A-Za-z0-9_.-]{1,64}$"
 """A question's key; ASCII without escapes, for it stands in the managed fields too."""
 QUESTION_MESSAGE_STORED_BYTES: Final = 4 * KIB
@@ -49,7 +53,9 @@ QUESTION_MESSAGE_STORED_BYTES: Final = 4 * KIB
 QUESTION_SCHEMA_STORED_BYTES: Final = 16 * KIB
 """One question's form schema."""
 QUESTIONS_STORED_BYTES: Final = 64 * KIB
-"""The messages and schemas of all questions of a task."""
+"""The messages and schemas of all questions that a task's pods ask."""
+TOOL_QUESTIONS_STORED_BYTES: Final = 32 * KIB
+"""The messages and schemas of all questions that a tool asks before its pod starts, as JSON text."""
 ANSWER_STORED_BYTES: Final = 16 * KIB
 """One answer."""
 ANSWERS_STORED_BYTES: Final = 64 * KIB
@@ -63,6 +69,8 @@ PROGRESS_MESSAGE_STORED_BYTES: Final = 1 * KIB
 """`status.report.progress.message`."""
 PROGRESS_DISPLAY_STORED_BYTES: Final = 64
 """`status.report.progress.display`."""
+PROGRESS_TOKEN_STORED_BYTES: Final = 256
+"""`spec.progressToken`."""
 
 _TWO_BYTES: Final = b'"\\\b\f\n\r\t'
 _SIX_BYTES: Final = bytes(set(range(0x20)) - set(_TWO_BYTES)) + b"<>&"

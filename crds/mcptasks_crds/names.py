@@ -31,6 +31,12 @@ EXECUTION_ANNOTATION: Final = f"{GROUP}/execution"
 """On a Job: what of the tool the operator still needs after the Job was rendered, as JSON."""
 ARGUMENTS_ANNOTATION: Final = f"{GROUP}/arguments"
 """On a pod: the call's arguments as JSON text, where they stand in the task; the pod's file is made of it."""
+ANSWERS_ANNOTATION: Final = f"{GROUP}/answers"
+"""On a pod: the answers that were there when it started, as JSON text; the pod's file is made of it."""
+REQUEST_LABEL: Final = f"{GROUP}/request"
+"""On a task: a keyed hash of the session and the request that made it, by which a later cancellation finds it."""
+HELD_ANNOTATION: Final = f"{GROUP}/held-at"
+"""On a task: when a held call of it that was cut was taken up again, as RFC 3339."""
 
 CONTRACT_VOLUME: Final = "mcptask"
 """In a pod: the volume that holds what mcptasks gives it as files."""
@@ -45,6 +51,8 @@ _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?
 
 TOOL_NAME_PATTERN: Final = r"^[A-Za-z0-9_.-]{1,128}$"
 """What MCP lets a tool be called."""
+COMPANION_TOOLS: Final = ("task_get", "task_answer", "task_cancel", "task_list")
+"""The server's own tools, by which a client without tasks goes on with one. No McpTool may be called so."""
 
 ARGUMENT_VARIABLE_PREFIX: Final = "ARG_"
 OWN_VARIABLE_PREFIX: Final = "MCPTASK_"

@@ -23,6 +23,12 @@ class Reason(StrEnum):
     """The tool ran longer than its `timeoutSeconds`."""
     OUTPUT_INVALID = "OutputInvalid"
     """The tool gave something that is not what its `outputSchema` says."""
+    DECLINED = "Declined"
+    """Somebody who was asked before the start said no."""
+    QUESTION_EXPIRED = "QuestionExpired"
+    """Nobody answered a question before the start in time (`expirySeconds`)."""
+    ANSWER_INVALID = "AnswerInvalid"
+    """An answer is not what its question's form asks for (an answer that was written by hand)."""
     CANCELLED = "Cancelled"
     """The task's client cancelled it."""
 

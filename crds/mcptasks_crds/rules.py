@@ -109,17 +109,28 @@ def _all_fit(field: str, texts: str, max_stored: int) -> Rule:
     )
 
 
-def _keys(field: str) -> Rule:
+def _keys(field: str, called: str) -> Rule:
     pattern = limits.QUESTION_KEY_PATTERN
     return Rule(
         rule=f"!has(self.{field}) || ({unchanged(field)}) || self.{field}.all(key, key.matches(r'{pattern}'))",
-        message=f"a key of {field} must match {pattern}",
+        message=f"a key of {called} must match {pattern}",
         field_path=f".{field}",
         on_creation=True,
     )
 
 
-_OBJECT: Final = (_kept("status"),)
+_OBJECT: Final = (
+    _kept("status"),
+    Rule(
+        rule="!has(self.spec.questions) || !has(self.status) || !has(self.status.report)"
+        " || !has(self.status.report.questions)"
+        " || !self.status.report.questions.exists(key, key in self.spec.questions)",
+        message="a pod's question has another key than the tool's own: one answer would answer both",
+        field_path=".status.report.questions",
+    ),
+)
+
+_QUESTION_TEXTS: Final = "self.questions[key].message + self.questions[key].requestedSchema"
 
 _SPEC: Final = (
     *_frozen_spec(),
@@ -150,12 +161,14 @@ _SPEC: Final = (
         reason="FieldValueForbidden",
         field_path=".answers",
     ),
-    _keys("answers"),
+    _keys("answers", "answers"),
     _all_fit(
         "answers",
         "self.answers[key].response + (has(self.answers[key].by) ? self.answers[key].by : '')",
         limits.ANSWERS_STORED_BYTES,
     ),
+    _keys("questions", "the tool's questions"),
+    _all_fit("questions", _QUESTION_TEXTS, limits.TOOL_QUESTIONS_STORED_BYTES),
 )
 
 _HAS_PROGRESS: Final = "has({0}.report) && has({0}.report.progress)"
@@ -252,10 +265,10 @@ TASK_RULES: Final[Rules] = {
             reason="FieldValueForbidden",
             field_path=".questions",
         ),
-        _keys("questions"),
+        _keys("questions", "questions"),
         _all_fit(
             "questions",
-            "self.questions[key].message + self.questions[key].requestedSchema",
+            _QUESTION_TEXTS,
             limits.QUESTIONS_STORED_BYTES,
         ),
         _fits("result", limits.RESULT_STORED_BYTES),

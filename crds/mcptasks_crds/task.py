@@ -18,6 +18,7 @@ from .base import Resource, Timestamp, enforced
 from .metadata import Metadata
 from .names import API_VERSION, TOOL_NAME_PATTERN
 from .phases import Phase
+from .questions import TaskQuestion
 from .reasons import Reason
 
 Uid = Annotated[str, enforced(maxLength=64)]
@@ -76,7 +77,15 @@ class TaskSpec(Resource):
     """How long the task is kept after its end."""
     poll_interval_ms: Annotated[int, Field(ge=50, le=3_600_000)] = 1000
     """How often clients are told to poll, in milliseconds."""
-    answers: Annotated[Mapping[str, Answer], enforced(maxProperties=limits.MAX_QUESTIONS)] = Field(default_factory=dict)
+    questions: Annotated[Mapping[str, TaskQuestion], enforced(maxProperties=limits.MAX_TOOL_QUESTIONS)] = Field(
+        default_factory=dict
+    )
+    """What the tool asks before its pod starts, by key, as it was when the tool was called."""
+    progress_token: Annotated[str, enforced(maxLength=limits.PROGRESS_TOKEN_STORED_BYTES)] | None = None
+    """The progress token of the call, as JSON text: a string or an integer, as the client wrote it."""
+    arguments_digest: Annotated[str, enforced(pattern="^[0-9a-f]{64}$", maxLength=64)] | None = None
+    """A keyed hash of the arguments, where the call had an idempotency key: its retry must have the same ones."""
+    answers: Annotated[Mapping[str, Answer], enforced(maxProperties=limits.MAX_ANSWERS)] = Field(default_factory=dict)
     """Answers by the question's key. The first one for a key stays."""
     cancel_requested: bool = False
     """Whether the task's client wants it cancelled. Cannot be taken back."""

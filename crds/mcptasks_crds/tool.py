@@ -10,9 +10,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from . import limits
 from .base import Resource, Timestamp, enforced
 from .metadata import Metadata
 from .names import API_VERSION, TOOL_NAME_PATTERN
+from .policy import Access, TaskSupport, WithoutTasks
+from .questions import ToolQuestion
 
 _ANYTHING: Final = {"x-kubernetes-preserve-unknown-fields": True}
 _OBJECT_SCHEMA: Final = {
@@ -73,6 +76,10 @@ _TEMPLATE: Final = {
 Null means absent here, as anywhere in a pod: charts write it."""
 
 
+DEFAULT_HOLD_SECONDS: Final = 45
+"""Below the 60 s at which common clients give up."""
+
+
 class JobMetadata(Resource):
     """Labels and annotations for the Job."""
 
@@ -118,8 +125,34 @@ class ToolSpec(Resource):
     """How long a task is kept after its end."""
     poll_interval_ms: Annotated[int, Field(ge=50, le=3_600_000)] = 1000
     """How often clients are told to poll, in milliseconds."""
+    task_support: TaskSupport = TaskSupport.OPTIONAL
+    """Whether a call becomes a task that its client knows of."""
+    without_tasks: WithoutTasks | None = None
+    """What a client gets that knows no tasks, where `taskSupport` is `optional`; `handle` if absent."""
+    hold_seconds: Annotated[int, Field(ge=1, le=3600)] | None = None
+    """How long a call is held before its client gets a handle, in seconds; 45 if absent."""
+    questions: Annotated[
+        tuple[ToolQuestion, ...],
+        enforced(
+            **{
+                "maxItems": limits.MAX_TOOL_QUESTIONS,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["key"],
+            }
+        ),
+    ] = ()
+    """What is asked before the pod starts."""
+    access: Access | None = None
+    """Who may see and call the tool; everybody if absent."""
     job: ToolJob
     """How the tool runs."""
+
+    @property
+    def held_seconds(self) -> int | None:
+        """How long a plain call is held before its client gets a handle; None: until the task ends."""
+        if self.task_support is not TaskSupport.OPTIONAL or self.without_tasks is WithoutTasks.HOLD:
+            return None
+        return DEFAULT_HOLD_SECONDS if self.hold_seconds is None else self.hold_seconds
 
 
 class Condition(Resource):

@@ -7,7 +7,8 @@ take) is the operator's to find, and stands in the tool's conditions.
 from typing import Final
 
 from . import names
-from .cel import Rule, Rules
+from .cel import Rule, Rules, one_of
+from .policy import TaskSupport, WithoutTasks
 
 _PREFIXES: Final = (names.ARGUMENT_VARIABLE_PREFIX, names.OWN_VARIABLE_PREFIX)
 _RESERVED: Final = " && ".join(f"!variable.name.startsWith('{prefix}')" for prefix in _PREFIXES)
@@ -21,12 +22,34 @@ def _no_reserved_names(field: str) -> Rule:
     )
 
 
+_TASKS_OPTIONAL: Final = f"self.taskSupport == '{TaskSupport.OPTIONAL}'"
+
 TOOL_RULES: Final[Rules] = {
     "": (
         Rule(
             rule="has(self.spec.name) || self.metadata.name.size() <= 128",
             message="MCP's names have at most 128 characters: give spec.name, or a shorter metadata.name",
             field_path=".spec.name",
+        ),
+    ),
+    "spec": (
+        Rule(
+            rule=f"!has(self.name) || !(self.name in {one_of(names.COMPANION_TOOLS)})",
+            message=f"{', '.join(names.COMPANION_TOOLS)} are the server's own tools: choose another name",
+            field_path=".name",
+        ),
+        Rule(
+            rule=f"!has(self.withoutTasks) || {_TASKS_OPTIONAL}",
+            message="withoutTasks goes with taskSupport optional alone: remove it",
+            reason="FieldValueForbidden",
+            field_path=".withoutTasks",
+        ),
+        Rule(
+            rule=f"!has(self.holdSeconds) || ({_TASKS_OPTIONAL}"
+            f" && (!has(self.withoutTasks) || self.withoutTasks == '{WithoutTasks.HANDLE}'))",
+            message="holdSeconds goes with taskSupport optional and withoutTasks handle alone: remove it",
+            reason="FieldValueForbidden",
+            field_path=".holdSeconds",
         ),
     ),
     "spec.job.template.spec": (

@@ -14,6 +14,7 @@ from mcptasks_crds import limits, names
 from mcptasks_crds.kube import TASKS, Kube, RejectedError
 from mcptasks_crds.limits import keep_head, keep_tail, stored_bytes
 from mcptasks_crds.phases import Phase
+from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import (
     Answer,
@@ -72,15 +73,25 @@ def key(number: int) -> str:
 
 
 def largest_spec(filling: Filling) -> TaskSpec:
-    of_all = limits.ANSWERS_STORED_BYTES // limits.MAX_QUESTIONS
+    of_all = limits.ANSWERS_STORED_BYTES // limits.MAX_ANSWERS
     answer = Answer(response=filling.stored(of_all - 6), by=filling.stored(6) or "x")
+    of_questions = limits.TOOL_QUESTIONS_STORED_BYTES // limits.MAX_TOOL_QUESTIONS
+    question = TaskQuestion(
+        message=filling.stored(of_questions // 2),
+        requested_schema=filling.stored(of_questions // 2),
+        when=QuestionTime.BEFORE_START,
+        expiry_seconds=2_592_000,
+    )
     return TaskSpec(
         tool=ToolReference(name="t" * 128, uid=filling.characters(64), generation=2**63 - 1),
         arguments=filling.utf8(limits.ARGUMENTS_INLINE_BYTES),
         caller=filling.characters(limits.CALLER_STORED_BYTES),
         retention_seconds=31_536_000,
         poll_interval_ms=3_600_000,
-        answers={key(number): answer for number in range(limits.MAX_QUESTIONS)},
+        questions={key(number): question for number in range(limits.MAX_TOOL_QUESTIONS)},
+        progress_token=filling.characters(limits.PROGRESS_TOKEN_STORED_BYTES),
+        arguments_digest="f" * 64,
+        answers={key(number): answer for number in range(limits.MAX_ANSWERS)},
         cancel_requested=True,
         detached=True,
     )
@@ -97,7 +108,7 @@ def largest_report(filling: Filling) -> Report:
             display=filling.characters(limits.PROGRESS_DISPLAY_STORED_BYTES),
             pod_uid=filling.characters(64),
         ),
-        questions={key(number): question for number in range(limits.MAX_QUESTIONS)},
+        questions={key(100 + number): question for number in range(limits.MAX_QUESTIONS)},
         result=filling.stored(limits.RESULT_STORED_BYTES),
     )
 
@@ -149,7 +160,7 @@ async def test_the_largest_task_is_created_ended_and_read_back_equal(
     name = names.new_task_id()
     asked = {"metadata": {"name": name}, "spec": spec.model_copy(update={"answers": {}}).manifest()}
     await kube.create(TASKS, namespace, {"apiVersion": names.API_VERSION, "kind": names.TASK_KIND, **asked})
-    for number in range(12):  # each approver with a client of its own, so that the managed fields grow
+    for number in range(14):  # each approver with a client of its own, so that the managed fields grow
         some = dict(islice(spec.answers.items(), number * 6, number * 6 + 6))
         answers = {"spec": {"answers": {each: answer.manifest() for each, answer in some.items()}}}
         await kube.patch(TASKS, namespace, name, answers, fieldManager=f"{number:0128d}")

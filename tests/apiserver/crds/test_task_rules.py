@@ -18,6 +18,13 @@ pytestmark = pytest.mark.apiserver
 
 JOB: Json = {"name": "j", "uid": "job-1", "podName": "p", "podUID": "pod-1"}
 QUESTION: Json = {"message": "Sure?", "requestedSchema": "{}", "askedAt": "2026-12-01T00:00:00Z"}
+TOOL_QUESTION: Json = {
+    "message": "Sure?",
+    "requestedSchema": '{"type":"object"}',
+    "when": "beforeStart",
+    "modelMayAnswer": False,
+    "expirySeconds": 60,
+}
 PROGRESS: Json = {"progress": 3, "total": 10, "message": "on it", "display": "3/10", "podUID": "pod-1"}
 RUNNING: Json = {
     "phase": "Running",
@@ -95,6 +102,9 @@ SPEC_CASES = {
     "the caller removed": frozen("caller", None),
     "another retention": frozen("retentionSeconds", 60),
     "another interval": frozen("pollIntervalMs", 500),
+    "another question": frozen("questions", {"sure": TOOL_QUESTION}),
+    "another progress token": frozen("progressToken", "2"),
+    "another digest": frozen("argumentsDigest", "1" * 64),
     "cancel taken back": on_spec(
         "a cancellation cannot be taken back",
         {"cancelRequested": False},
@@ -144,9 +154,9 @@ SPEC_CASES = {
         {"answers": {"q1": {"response": "<" * (limits.ANSWERS_STORED_BYTES // 6)}}},
     ),
     "too many answers": on_spec(
-        "must have at most 64 items",
-        {"answers": {f"q{n}": {"response": "{}"} for n in range(65)}},
-        {"answers": {f"q{n}": {"response": "{}"} for n in range(64)}},
+        "must have at most 80 items",
+        {"answers": {f"q{n}": {"response": "{}"} for n in range(81)}},
+        {"answers": {f"q{n}": {"response": "{}"} for n in range(80)}},
     ),
 }
 
@@ -290,6 +300,12 @@ STATUS_CASES = {
         {"report": {"questions": {"a.b": QUESTION}}},
         RUNNING,
     ),
+    "a pod's question with the key of the tool's": Case(
+        says="a pod's question has another key than the tool's own: one answer would answer both",
+        refused={"status": {"report": {"questions": {"sure": QUESTION}}}},
+        accepted={"status": {"report": {"questions": {"other": QUESTION}}}},
+        spec={"questions": {"sure": TOOL_QUESTION}},
+    ),
     "questions too large as stored": on_status(
         f"questions take more than {limits.QUESTIONS_STORED_BYTES} bytes as stored, all together",
         {"report": {"questions": {f"q{n}": QUESTION | {"requestedSchema": "&" * 2730} for n in range(4)}}},
@@ -355,6 +371,7 @@ STATUS_CASES = {
 }
 
 
+@pytest.mark.requirement("ext-tasks/keys-unique", "ext-tasks/status-machine")
 @pytest.mark.parametrize("case", [*SPEC_CASES.values(), *STATUS_CASES.values()], ids=[*SPEC_CASES, *STATUS_CASES])
 async def test_the_api_server_refuses(case: Case, kube: Kube, namespace: str, make_task: MakeTask) -> None:
     name = await make_task(case.spec, case.status)
@@ -401,6 +418,15 @@ async def test_the_status_cannot_be_replaced_by_less(kube: Kube, namespace: str,
         ({"pollIntervalMs": 49}, "greater than or equal to 50"),
         ({"answers": {"q": {"response": "x" * (limits.ANSWER_STORED_BYTES + 1)}}}, "Too long"),
         ({"answers": {"q": {}}}, "Required value"),
+        ({"questions": {"a b": TOOL_QUESTION}}, "a key of the tool's questions must match"),
+        ({"questions": {f"q{n}": TOOL_QUESTION for n in range(17)}}, "must have at most 16 items"),
+        ({"questions": {"q": {"message": "Sure?", "requestedSchema": "{}"}}}, "Required value"),
+        (
+            {"questions": {f"q{n}": TOOL_QUESTION | {"message": "<" * 2731} for n in range(2)}},
+            "questions take more than 32768 bytes as stored, all together",
+        ),
+        ({"progressToken": "1" * 257}, "Too long"),
+        ({"argumentsDigest": "A" * 64}, "should match"),
     ],
 )
 async def test_a_task_is_refused_at_creation(spec: Json, says: str, make_task: MakeTask) -> None:
@@ -418,6 +444,9 @@ async def test_a_task_is_refused_at_creation(spec: Json, says: str, make_task: M
         {"retentionSeconds": 1},
         {"pollIntervalMs": 50},
         {"answers": {"q": {"response": "x" * limits.ANSWER_STORED_BYTES}}},
+        {"questions": {f"q{n}": TOOL_QUESTION | {"message": "<" * 2725} for n in range(2)}},
+        {"questions": {f"q{n}": TOOL_QUESTION for n in range(16)}, "answers": ANSWERED["answers"]},
+        {"progressToken": "1" * 256, "argumentsDigest": "0" * 64},
     ],
 )
 async def test_a_task_at_a_bound_is_accepted(spec: Json, make_task: MakeTask) -> None:
@@ -443,6 +472,7 @@ STATUS_OF: dict[Phase, Json] = {
 }
 
 
+@pytest.mark.requirement("ext-tasks/status-machine")
 @pytest.mark.parametrize("current", [None, *Phase])
 async def test_a_phase_is_followed_by_its_successors_alone(
     current: Phase | None, kube: Kube, namespace: str, make_task: MakeTask
@@ -468,6 +498,8 @@ def test_every_rule_has_a_patch_that_it_refuses() -> None:
         "status cannot be removed",
         "exactly one of arguments and argumentsFrom must be given",
         "arguments take more than 16384 bytes: give argumentsFrom, a Secret",
+        f"a key of the tool's questions must match {limits.QUESTION_KEY_PATTERN}",
+        f"questions take more than {limits.TOOL_QUESTIONS_STORED_BYTES} bytes as stored, all together",
     }  # the tests of creation and of the whole status
     assert {rule.message for rule in chain.from_iterable(TASK_RULES.values())} <= tried
 

@@ -15,6 +15,14 @@ pytestmark = pytest.mark.apiserver
 CONTAINER: Json = {"name": "tool", "image": "busybox", "command": ["true"]}
 
 
+QUESTION: Json = {
+    "key": "sure",
+    "message": "Sure?",
+    "requestedSchema": {"type": "object", "properties": {"sure": {"type": "boolean", "x-own": [None]}}},
+    "when": "beforeStart",
+}
+
+
 def tool(pod: Json | None = None, *, name: str = "build", **spec: Any) -> Json:
     return {
         "apiVersion": names.API_VERSION,
@@ -87,11 +95,71 @@ CASES: dict[str, Case] = {
         field="spec.name",
         says="MCP's names have at most 128 characters: give spec.name, or a shorter metadata.name",
     ),
+    "a companion tool's name": Case(
+        tool=tool() | {"spec": tool()["spec"] | {"name": "task_get"}},
+        field="spec.name",
+        says="task_get, task_answer, task_cancel, task_list are the server's own tools: choose another name",
+    ),
+    "a word that MCP does not have": Case(
+        tool=tool(taskSupport="always"), field="spec.taskSupport", says="Unsupported value"
+    ),
+    "what clients without tasks get of a tool that needs them": Case(
+        tool=tool(taskSupport="required", withoutTasks="handle"),
+        field="spec.withoutTasks",
+        says="withoutTasks goes with taskSupport optional alone: remove it",
+    ),
+    "a hold that is always without end": Case(
+        tool=tool(taskSupport="forbidden", holdSeconds=5),
+        field="spec.holdSeconds",
+        says="holdSeconds goes with taskSupport optional and withoutTasks handle alone: remove it",
+    ),
+    "a hold that the tool says is without end": Case(
+        tool=tool(withoutTasks="hold", holdSeconds=5),
+        field="spec.holdSeconds",
+        says="holdSeconds goes with taskSupport optional and withoutTasks handle alone: remove it",
+    ),
+    "no time to hold": Case(tool=tool(holdSeconds=0), field="spec.holdSeconds", says="greater than or equal to 1"),
+    "two questions of one key": Case(
+        tool=tool(questions=[QUESTION, QUESTION | {"message": "Really?"}]),
+        field="spec.questions[1]",
+        says="Duplicate value",
+    ),
+    "too many questions": Case(
+        tool=tool(questions=[QUESTION | {"key": f"q{n}"} for n in range(17)]),
+        field="spec.questions",
+        says="must have at most 16 items",
+    ),
+    "a question's key with a space": Case(
+        tool=tool(questions=[QUESTION | {"key": "are you sure"}]), field="spec.questions[0].key", says="should match"
+    ),
+    "a question without words": Case(
+        tool=tool(questions=[QUESTION | {"message": ""}]), field="spec.questions[0].message", says="at least 1 chars"
+    ),
+    "a question that is asked at another time": Case(
+        tool=tool(questions=[QUESTION | {"when": "later"}]), field="spec.questions[0].when", says="Unsupported value"
+    ),
+    "a form that is no object": Case(
+        tool=tool(questions=[QUESTION | {"requestedSchema": {"type": "string"}}]),
+        field="spec.questions[0].requestedSchema.type",
+        says="Unsupported value",
+    ),
+    "a question that expires at once": Case(
+        tool=tool(questions=[QUESTION | {"expirySeconds": 0}]),
+        field="spec.questions[0].expirySeconds",
+        says="greater than or equal to 1",
+    ),
+    "a caller without a name": Case(
+        tool=tool(access={"callers": [""]}), field="spec.access.callers[0]", says="at least 1 chars"
+    ),
+    "a group twice": Case(
+        tool=tool(access={"groups": ["ops", "ops"]}), field="spec.access.groups[1]", says="Duplicate value"
+    ),
     "no job": Case(tool=tool() | {"spec": {"description": "Builds."}}, field="spec.job", says="Required value"),
     "no time to run": Case(tool=tool(timeoutSeconds=0), field="spec.timeoutSeconds", says="greater than or equal to 1"),
 }
 
 
+@pytest.mark.requirement("tools/names")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_a_tool_is_refused_with_the_field_named(case: Case, kube: Kube, namespace: str) -> None:
     with pytest.raises(RejectedError) as refusal:
@@ -116,6 +184,11 @@ def test_every_rule_has_a_tool_that_it_refuses() -> None:
         tool({"containers": [variable("MY_ARG_X")], "anything": {"Kubernetes": ["takes", None]}}),
         tool(name="x" * 128),
         tool(timeoutSeconds=1),
+        tool(taskSupport="required", questions=[QUESTION, QUESTION | {"key": "other", "expirySeconds": 1}]),
+        tool(taskSupport="optional", withoutTasks="hold"),
+        tool(withoutTasks="handle", holdSeconds=3600),
+        tool(holdSeconds=1, access={"callers": ["alice"], "groups": []}),
+        tool(access={}),
     ],
 )
 async def test_its_neighbour_is_accepted_and_kept_as_it_was_written(accepted: Json, kube: Kube, namespace: str) -> None:
@@ -129,6 +202,7 @@ async def test_a_long_object_name_needs_a_tool_name(kube: Kube, namespace: str) 
     assert (await kube.create(TOOLS, namespace, named))["spec"]["name"] == "build"
 
 
+@pytest.mark.requirement("tools/input-schema")
 async def test_schemas_annotations_and_icons_pass_untouched(kube: Kube, namespace: str) -> None:
     given: Json = {
         "inputSchema": {"type": "object", "properties": {"a": {"default": None, "enum": [None, 1]}}, "x-own": [[]]},

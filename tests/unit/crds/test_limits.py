@@ -84,6 +84,7 @@ COUNTED_BY_RULE = {
 }
 COUNTED_TOGETHER = {
     "spec.answers": limits.ANSWERS_STORED_BYTES,
+    "spec.questions": limits.TOOL_QUESTIONS_STORED_BYTES,
     "status.report.questions": limits.QUESTIONS_STORED_BYTES,
 }
 NEVER_BOTH = (("spec.argumentsFrom", "spec.arguments"), ("status.result.inline", "status.report.result"))
