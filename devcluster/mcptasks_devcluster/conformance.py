@@ -59,6 +59,10 @@ class Outcome:
         """What the suite did not look at, in words."""
         return [str(check) for check in self.checks if check.status in {"INFO", "SKIPPED"}]
 
+    def count(self, status: str) -> int:
+        """How many checks ended so."""
+        return sum(check.status == status for check in self.checks)
+
     @property
     def summary(self) -> str:
         """The counts, in a line."""

@@ -1,0 +1,139 @@
+"""The product as people install it, with two server replicas and the conformance suite's tools."""
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mcptasks_crds.kube import Kube
+from mcptasks_devcluster.crds import install_crds
+from mcptasks_devcluster.forwarding import forwarded
+from mcptasks_devcluster.productimage.building import TARGETS, build_image
+from mcptasks_devcluster.programs import program
+from mcptasks_devcluster.spreading import SpreadingProxy
+
+ROOT: Final = Path(__file__).parents[3]
+TOOLS: Final = ROOT / "tests" / "fixtures" / "conformance_tools"
+TAG: Final = "test"
+NAMESPACE: Final = "conformance-test"
+RELEASE: Final = "conformance"
+REPLICAS: Final = 2
+PORT: Final = 8080
+
+RIGHTS: Final[tuple[dict[str, Any], ...]] = (
+    {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
+    },
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "trigger", "namespace": NAMESPACE},
+        "rules": [{"apiGroups": ["mcptasks.dev"], "resources": ["mcptools"], "verbs": ["get", "patch"]}],
+    },
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "trigger", "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "trigger"},
+        "subjects": [{"kind": "ServiceAccount", "name": f"{RELEASE}-mcptasks-server", "namespace": NAMESPACE}],
+    },
+)
+"""The namespace, and the right that the fixture which changes a tool needs beyond the server's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """A release that runs."""
+
+    kubeconfig: Path
+
+    def kubectl(self, *arguments: str, given: str | None = None) -> str:
+        """What kubectl says, in the release's namespace."""
+        return self._run(program("kubectl"), *arguments, given=given)
+
+    def helm(self, *arguments: str) -> str:
+        """What helm says, in the release's namespace."""
+        return self._run(program("helm"), *arguments)
+
+    def _run(self, *words: str, given: str | None = None) -> str:
+        done = subprocess.run(
+            [*words, "--namespace", NAMESPACE],
+            env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
+            input=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    @property
+    def replicas(self) -> list[str]:
+        """The names of the server's pods."""
+        selector = f"app.kubernetes.io/instance={RELEASE},app.kubernetes.io/component=server"
+        pods = json.loads(self.kubectl("get", "pods", "--selector", selector, "--output", "json"))["items"]
+        return sorted(pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"])
+
+
+@pytest.fixture(scope="module")
+def release(cluster: Any) -> Iterator[Release]:
+    """The chart, installed with two server replicas whose image has the suite's tool pack; and the suite's McpTools."""
+    for target in ("runtime", "conformance"):
+        cluster.load_docker_image(str(build_image(target, tag=TAG)))
+    found = Release(kubeconfig=Path(cluster.kubeconfig_path).absolute())
+    asyncio.run(_install_crds(found.kubeconfig))
+    values = {"image.repository": TARGETS["conformance"], "image.tag": TAG, "crds.install": "false"}
+    values["server.replicas"] = str(REPLICAS)
+    settings = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+    for manifest in RIGHTS:
+        found.kubectl("apply", "--filename", "-", given=json.dumps(manifest))
+    found.helm(
+        *("upgrade", "--install", RELEASE, str(ROOT / "charts" / "mcptasks"), "--wait", "--timeout", "180s"), *settings
+    )
+    found.kubectl("apply", "--filename", str(TOOLS))
+    found.kubectl("wait", "--for=condition=Ready", "--timeout=60s", "mcptools", "--all")
+    yield found
+    found.helm("uninstall", RELEASE, "--ignore-not-found", "--wait")
+    found.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+async def _install_crds(kubeconfig: Path) -> None:
+    async with await Kube.connect(kubeconfig=kubeconfig) as kube:
+        await install_crds(kube)
+
+
+@pytest.fixture
+async def endpoint(release: Release) -> AsyncIterator[str]:
+    """The MCP endpoint's URL: a proxy on loopback that sends each request to a random replica."""
+    async with AsyncExitStack() as stack:
+        urls = [
+            await stack.enter_async_context(forwarded(pod, PORT, kubeconfig=release.kubeconfig, namespace=NAMESPACE))
+            for pod in release.replicas
+        ]
+        assert len(urls) == REPLICAS
+        proxy = await stack.enter_async_context(SpreadingProxy.running(urls, seed=1))
+        yield f"{proxy.url}/mcp"
+        assert all(replica.answered for replica in proxy.replicas)
+
+
+@pytest.fixture
+def show(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Says something to whoever started the tests, whether they pass or not."""
+    reporter: Any = pytestconfig.pluginmanager.get_plugin("terminalreporter")
+
+    def line(text: str) -> None:
+        reporter.ensure_newline()
+        reporter.write_line(text)
+
+    return line
