@@ -1,5 +1,6 @@
 """One table: the method's name, its function, and what it needs of the client."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,6 +31,8 @@ class Services:
     tasks: TaskStore
     signer: Signer = field(default_factory=Signer.ephemeral)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the process was told to end: what is held then ends by itself, in time and with nothing lost."""
 
 
 @dataclass(frozen=True, kw_only=True)

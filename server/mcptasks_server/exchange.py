@@ -7,8 +7,9 @@ what it is, never by the era.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from mcptasks_crds.mirrored import MirroredParameter
 from mcptasks_crds.task import McpTask
 
 from .caller import Caller
@@ -20,6 +21,9 @@ from .progress import ProgressLine
 Result = Mapping[str, Any]
 """The members of a JSON-RPC result, ready for orjson."""
 
+TASK_CLAIM: Final = "task"
+"""In the claims of a call that was answered by a task's questions: the task's id. Its retry goes on with that task."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Abilities:
@@ -27,6 +31,10 @@ class Abilities:
 
     takes_task: bool = False
     """Whether this very call may be answered with a task's handle in the era's own form."""
+    wants_task: bool = False
+    """Whether its client has asked for that, so that anything else is an error (the legacy wire's `params.task`)."""
+    closing_cancels: bool = False
+    """Whether a client that closes the stream of a call has cancelled the call."""
     can_retry: bool = False
     """Whether a request can be answered by questions, and then comes again with their answers (MRTR)."""
     elicitation: bool = False
@@ -92,7 +100,16 @@ class Exchange(ABC):
         Each question is put once on one stream, however often this is called.
 
         Raises:
-            InputRequired: they come with the retry, whose claims name the task.
+            InputRequired: they come with the retry, whose claims name the task (`TASK_CLAIM`).
+        """
+
+    def check_mirrored(  # noqa: B027  # a wire without such headers has nothing to check
+        self, parameters: tuple[MirroredParameter, ...], arguments: Mapping[str, Any]
+    ) -> None:
+        """That the arguments that must stand in headers too do so, on a wire that has such headers.
+
+        Raises:
+            HeaderMismatchError: one does not.
         """
 
     @abstractmethod

@@ -24,6 +24,11 @@ class ProgressLine:
         self._total: float | None = None
 
     @property
+    def token(self) -> str | None:
+        """The client's token as JSON text, as it wrote it."""
+        return self._token
+
+    @property
     def is_wanted(self) -> bool:
         """Whether the client has asked for progress."""
         return self._token is not None
