@@ -15,13 +15,14 @@ from kubernetes.aio.config import ConfigException
 from mcptasks_crds.kube import DEEPEST_STACK, Kube
 
 from .app import create_app, create_metrics_app
-from .caller import NoAuthentication
+from .caller import CallerPolicy, NoAuthentication
 from .cluster.backend import Backend
 from .guards import Guards
 from .health import Health
 from .logs import configure_logs
 from .metrics import Metrics
 from .settings import Settings, SettingsError, settings_from
+from .tokens import TokenAuthentication, TokensError
 
 GRACE_SECONDS: Final = 10.0
 """How long requests that are under way may take once the process was told to end."""
@@ -38,6 +39,9 @@ def main() -> None:
     sys.setrecursionlimit(DEEPEST_STACK)
     try:
         asyncio.run(_run(settings))
+    except TokensError as error:
+        sys.stderr.write(f"mcptasks-server: MCPTASKS_TOKENS_FILE: {error}\n")
+        sys.exit(2)
     except (ConfigException, OSError) as error:  # no cluster was named, or a port is taken
         structlog.get_logger().error("cannot serve", error=str(error))
         sys.exit(1)
@@ -62,7 +66,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
         health = Health(ready=backend.what_is_missing, live=backend.what_is_broken)
         app = create_app(
             backend.services,
-            callers=NoAuthentication(),
+            callers=callers_of(settings),
             guards=Guards(hosts=settings.allowed_hosts, origins=settings.allowed_origins),
             health=health,
             metrics=metrics,
@@ -80,6 +84,15 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
                 health.is_stopping = True
                 await server.cleanup()
                 await exporter.cleanup()
+
+
+def callers_of(settings: Settings) -> CallerPolicy:
+    """How callers are known.
+
+    Raises:
+        TokensError: the file of their tokens cannot be used.
+    """
+    return NoAuthentication() if settings.tokens_file is None else TokenAuthentication(settings.tokens_file)
 
 
 async def _listen(app: web.Application, *, host: str, port: int) -> web.AppRunner:

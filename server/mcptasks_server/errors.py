@@ -50,6 +50,18 @@ class ForbiddenError(InvalidRequestError):
     status = HTTPStatus.FORBIDDEN
 
 
+class UnauthenticatedError(InvalidRequestError):
+    """The request does not say, credibly, who makes it. Source: RFC 6750, section 3."""
+
+    status = HTTPStatus.UNAUTHORIZED
+
+    def __init__(self, message: str, *, is_invalid: bool = False) -> None:
+        """`is_invalid`: a token was sent, and is none that is good."""
+        super().__init__(message)
+        self.challenge = 'Bearer realm="mcptasks"' + (', error="invalid_token"' if is_invalid else "")
+        """The value of `WWW-Authenticate`."""
+
+
 class BodyTooLargeError(InvalidRequestError):
     """The body is larger than the server reads."""
 

@@ -29,6 +29,8 @@ class Settings:
     allowed_hosts: frozenset[str]
     allowed_origins: frozenset[str]
     max_body_bytes: int
+    tokens_file: Path | None
+    """Whose each bearer token is; None where callers are not told apart."""
     require_task_name_header: bool
     """Whether a request about a task must name it in `Mcp-Name` too, as the extension says."""
     log_level: str
@@ -51,6 +53,7 @@ def settings_from(environment: Mapping[str, str], *, namespace_file: Path = NAME
         metrics_port=_number(given, "MCPTASKS_METRICS_PORT", 9090, least=0, most=65_535),
         allowed_hosts=frozenset(name.lower().rstrip(".") for name in _names(given, "MCPTASKS_ALLOWED_HOSTS")),
         allowed_origins=frozenset(name.rstrip("/") for name in _names(given, "MCPTASKS_ALLOWED_ORIGINS")),
+        tokens_file=_tokens_file(given),
         max_body_bytes=_number(given, "MCPTASKS_MAX_BODY_BYTES", 1_048_576, least=1024, most=64 * 1_048_576),
         require_task_name_header=_switch(given, "MCPTASKS_REQUIRE_TASK_NAME_HEADER", default=True),
         log_level=_log_level(given),
@@ -80,6 +83,19 @@ def _switch(given: Mapping[str, str], name: str, *, default: bool) -> bool:
 
 def _names(given: Mapping[str, str], name: str) -> list[str]:
     return [part.strip() for part in given.get(name, "").split(",") if part.strip()]
+
+
+def _tokens_file(given: Mapping[str, str]) -> Path | None:
+    mode, path = given.get("MCPTASKS_AUTHENTICATION", "none").lower(), given.get("MCPTASKS_TOKENS_FILE")
+    match mode:
+        case "none":
+            return None
+        case "tokens":
+            if path is None:
+                raise SettingsError("MCPTASKS_AUTHENTICATION=tokens needs MCPTASKS_TOKENS_FILE")
+            return Path(path).expanduser()
+        case _:
+            raise SettingsError(f"MCPTASKS_AUTHENTICATION must be none or tokens, not {mode!r}")
 
 
 def _log_level(given: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ def test_every_pod_meets_the_restricted_standard(pods: Mapping[str, Any]) -> Non
         assert spec["securityContext"]["runAsNonRoot"] is True, name
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
         assert not any(spec.get(field) for field in ("hostNetwork", "hostPID", "hostIPC")), name
-        assert {kind for volume in spec["volumes"] for kind in volume if kind != "name"} <= {"emptyDir"}, name
+        assert {kind for volume in spec["volumes"] for kind in volume if kind != "name"} <= {"emptyDir", "secret"}, name
         for container in containers(spec):
             context = container["securityContext"]
             assert context["allowPrivilegeEscalation"] is False, name
@@ -36,7 +36,8 @@ def test_every_container_has_a_read_only_root_and_a_tmp(pods: Mapping[str, Any])
     for name, pod in pods.items():
         for container in containers(pod["spec"]):
             assert container["securityContext"]["readOnlyRootFilesystem"] is True, name
-            assert [mount["mountPath"] for mount in container["volumeMounts"]] == ["/tmp"], name
+            written = [mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")]
+            assert written == ["/tmp"], name
 
 
 def test_every_container_asks_for_what_it_needs_and_has_a_limit(pods: Mapping[str, Any]) -> None:
@@ -127,3 +128,18 @@ def test_every_service_has_probes_on_ports_that_it_has(render: Callable[..., Any
 def containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from spec.get("initContainers", ())
     yield from spec["containers"]
+
+
+def test_the_server_reads_its_callers_tokens_from_the_secret_that_is_named(render: Callable[..., Any]) -> None:
+    values = {"server": {"authentication": {"mode": "tokens", "tokensSecret": "who-is-who"}}}
+
+    spec = render(values).of("Deployment", "-server")["spec"]["template"]["spec"]
+
+    (container,) = spec["containers"]
+    environment = {each["name"]: each.get("value") for each in container["env"]}
+    assert (environment["MCPTASKS_AUTHENTICATION"], environment["MCPTASKS_TOKENS_FILE"]) == (
+        "tokens",
+        "/etc/mcptasks/tokens/tokens.yaml",
+    )
+    assert {"name": "tokens", "mountPath": "/etc/mcptasks/tokens", "readOnly": True} in container["volumeMounts"]
+    assert {"name": "tokens", "secret": {"secretName": "who-is-who"}} in spec["volumes"]

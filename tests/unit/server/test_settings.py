@@ -48,6 +48,11 @@ def test_a_switch_is_read_in_either_case() -> None:
     assert read(REQUIRE_TASK_NAME_HEADER="TRUE").require_task_name_header is True
 
 
+def test_callers_are_known_by_tokens_where_that_is_asked_for() -> None:
+    assert read(AUTHENTICATION="none", TOKENS_FILE="/ignored").tokens_file is None
+    assert read(AUTHENTICATION="Tokens", TOKENS_FILE="/etc/tokens.yaml").tokens_file == Path("/etc/tokens.yaml")
+
+
 def test_what_is_empty_counts_as_not_set() -> None:
     assert read(PORT="", NAMESPACE=" ", KUBECONFIG="") == read()
 
@@ -60,6 +65,8 @@ def test_what_is_empty_counts_as_not_set() -> None:
         ("PORT", "-1"),
         ("MAX_BODY_BYTES", "10"),
         ("LOG_LEVEL", "loud"),
+        ("AUTHENTICATION", "oidc"),
+        ("AUTHENTICATION", "tokens"),
         ("REQUIRE_TASK_NAME_HEADER", "no"),
         ("PORT", "\u0663"),
     ],
