@@ -12,14 +12,14 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from .errors import HeaderMismatchError, MissingMetadataError, UnsupportedVersionError
 from .headers import PROTOCOL_VERSION, Headers, check_routing, value_of
-from .jsonrpc import Message
+from .jsonrpc import Message, Response
 
 LEGACY_VERSIONS: Final = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"})
 """Versions that begin with an `initialize` handshake."""
 MODERN_VERSIONS: Final = ("2026-07-28",)
 """Versions that carry everything in each request."""
-SUPPORTED_VERSIONS: Final = MODERN_VERSIONS
-"""What this server speaks."""
+SUPPORTED_VERSIONS: Final = (*MODERN_VERSIONS, "2025-11-25")
+"""What this server names where a client asks what it speaks: of each era the newest."""
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -46,7 +46,7 @@ class Envelope:
         return isinstance(extensions, Mapping) and isinstance(extensions.get(TASKS_EXTENSION), Mapping)
 
 
-def era_of(message: Message, headers: Headers) -> Era:
+def era_of(message: Message | Response, headers: Headers) -> Era:
     """The era of a message.
 
     Raises:
@@ -84,7 +84,7 @@ def envelope_of(message: Message, headers: Headers, *, require_task_name: bool =
         raise MissingMetadataError(f"params._meta must hold the object {CLIENT_CAPABILITIES_META_KEY}")
     if header != version:
         raise _version_mismatch()
-    if version not in SUPPORTED_VERSIONS:
+    if version not in MODERN_VERSIONS:
         raise UnsupportedVersionError(version, supported=SUPPORTED_VERSIONS)
     check_routing(headers, method=message.method, params=message.params or {}, require_task_name=require_task_name)
     return Envelope(version=version, capabilities=capabilities)
@@ -97,11 +97,13 @@ def check_notification(headers: Headers) -> None:
         UnsupportedVersionError: it does not.
     """
     header = value_of(headers, PROTOCOL_VERSION)
-    if header is not None and header not in SUPPORTED_VERSIONS:
+    if header is not None and header not in MODERN_VERSIONS:
         raise UnsupportedVersionError(header, supported=SUPPORTED_VERSIONS)
 
 
-def _meta(message: Message) -> Mapping[str, Any]:
+def _meta(message: Message | Response) -> Mapping[str, Any]:
+    if isinstance(message, Response):
+        return {}
     meta = (message.params or {}).get("_meta")
     return meta if isinstance(meta, Mapping) else {}
 

@@ -19,7 +19,18 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]/@]+)(?::(\d{1,5}))?")
 
 ALLOWED_METHODS: Final = "POST, OPTIONS"
-_FIXED_HEADERS: Final = ("Accept", "Authorization", "Content-Type", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name")
+_FIXED_HEADERS: Final = (
+    "Accept",
+    "Authorization",
+    "Content-Type",
+    "Last-Event-ID",
+    "MCP-Protocol-Version",
+    "Mcp-Method",
+    "Mcp-Name",
+    "Mcp-Session-Id",
+)
+_READABLE_HEADERS: Final = "Mcp-Session-Id, WWW-Authenticate"
+"""What a page may read of an answer: the session, which it must send back, and what a token is missing."""
 _PARAMETER_HEADER: Final = re.compile(r"mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+")
 _PREFLIGHT_SECONDS: Final = "600"
 
@@ -51,7 +62,11 @@ class Guards:
         origin = headers.get("Origin")
         if origin is None or not self._is_allowed_origin(origin):
             return {"Vary": "Origin"}
-        return {"Vary": "Origin", "Access-Control-Allow-Origin": origin}
+        return {
+            "Vary": "Origin",
+            "Access-Control-Allow-Origin": origin,
+            "Access-Control-Expose-Headers": _READABLE_HEADERS,
+        }
 
     def preflight_headers(self, headers: Headers) -> Mapping[str, str]:
         """What a browser is told before it sends a page's request."""

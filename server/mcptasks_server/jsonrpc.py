@@ -38,13 +38,26 @@ class Message:
     """Each member of `params` as the text that the client wrote."""
 
 
-def parse(body: bytes) -> Message:
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """A client's answer to a request of the server's."""
+
+    id: str | int
+    result: Mapping[str, Any] | None
+    """None where the request failed at the client."""
+    error: Mapping[str, Any] | None = None
+    """The JSON-RPC error; exactly one of the two is there."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Each member of `result` as the text that the client wrote."""
+
+
+def parse(body: bytes) -> Message | Response:
     """The message of a body.
 
     Raises:
         ParseError: the body is not JSON.
-        InvalidRequestError: it is JSON, but not one JSON-RPC request or notification. Its `id` is on the error where
-            it could be read.
+        IdentifiedError: it is JSON, but not one JSON-RPC message, and its `id` could be read.
+        InvalidRequestError: the same, without an `id`.
     """
     text, document = _document(body)
     if not isinstance(document, dict):
@@ -53,6 +66,8 @@ def parse(body: bytes) -> Message:
     message_id = _id(document, sources)
     try:
         _check_envelope(document)
+        if "method" not in document:
+            return _response(document, sources)
     except InvalidRequestError as error:
         raise IdentifiedError(error, id=message_id) from error
     params = document.get("params")
@@ -159,8 +174,21 @@ def _check_envelope(document: Mapping[str, Any]) -> None:
     if document.get("jsonrpc") != "2.0":
         raise InvalidRequestError('The member "jsonrpc" must be "2.0"')
     if "method" not in document and ("result" in document or "error" in document):
-        raise InvalidRequestError("The server sends no requests, so it takes no responses")
+        return
     if not isinstance(document.get("method"), str):
         raise InvalidRequestError('The member "method" must be a string')
     if not isinstance(document.get("params"), dict | None):
         raise InvalidRequestError('The member "params" must be an object')
+
+
+def _response(document: Mapping[str, Any], sources: Mapping[str, str]) -> Response:
+    if "id" not in document:
+        raise InvalidRequestError("A response must have the id of its request")
+    if ("result" in document) == ("error" in document):
+        raise InvalidRequestError('A response must have either "result" or "error"')
+    result, error = document.get("result"), document.get("error")
+    for name in ("result", "error"):
+        if name in document and not isinstance(document[name], dict):
+            raise InvalidRequestError(f'The member "{name}" must be an object')
+    members = {} if result is None else jsontext.members(sources["result"])
+    return Response(id=document["id"], result=result, error=error, sources=members)
