@@ -140,6 +140,13 @@ class InvalidParamsError(RpcError):
     code = jsonrpc.INVALID_PARAMS
 
 
+class ResourceNotFoundError(InvalidParamsError):
+    """There is no such resource. Source: "Resources", "Error Handling"."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__("Resource not found", data={"uri": uri})
+
+
 class UnavailableError(RpcError):
     """It may work later: what we need is not there now."""
 
