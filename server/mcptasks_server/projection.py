@@ -12,28 +12,29 @@ from typing import Any, Final, Literal
 from mcp_types import jsonrpc
 
 from mcptasks_crds import jsontext
+from mcptasks_crds.asking import OpenQuestion, open_questions
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import McpTask, Progress, Question
+from mcptasks_crds.task import McpTask, Progress
 from mcptasks_crds.times import format_time
 
 from .wire import ext_tasks as wire
 
-Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
+Status = Literal["working", "completed", "failed", "cancelled"]
 
 STATUS_OF: Final[Mapping[Phase | None, Status]] = MappingProxyType(
     {
         None: "working",
         Phase.PENDING: "working",
         Phase.RUNNING: "working",
-        Phase.INPUT_REQUIRED: "input_required",
+        Phase.INPUT_REQUIRED: "working",  # whether it asks, and whom, is for its questions to say
         Phase.STOPPING: "working",
         Phase.COMPLETED: "completed",
         Phase.FAILED: "failed",
         Phase.CANCELLED: "cancelled",
     }
 )
-"""What a client sees of a phase."""
+"""What a client sees of a phase; a task that lives is `input_required` where it has open questions."""
 
 _LOST: Final = "the task's result is not there any more"
 
@@ -41,8 +42,11 @@ MIN_POLL_WHILE_ASKING_MS: Final = 5000
 """A task that waits for people is read from the API server itself, so it is polled less often."""
 
 
-def detailed_task(task: McpTask) -> wire.DetailedTask:
-    """The task with all that its status brings: what `tasks/get` answers."""
+def detailed_task(task: McpTask, *, elicitation: bool = True) -> wire.DetailedTask:
+    """The task with all that its status brings: what `tasks/get` answers.
+
+    `elicitation`: whether the client can put a form before a person. One that cannot is never told to.
+    """
     common = _common(task)
     match STATUS_OF[task.status.phase]:
         case "completed":
@@ -51,25 +55,14 @@ def detailed_task(task: McpTask) -> wire.DetailedTask:
             return wire.FailedTask(**common, error=_error(task))
         case "cancelled":
             return wire.CancelledTask(**common)
-        case "input_required" if outstanding := outstanding_questions(task):
-            asked = {key: _input_request(question) for key, question in outstanding.items()}
-            poll = max(task.spec.poll_interval_ms, MIN_POLL_WHILE_ASKING_MS)
-            return wire.InputRequiredTask(**common | {"poll_interval_ms": poll}, input_requests=asked)
-        case "input_required" | "working":
-            return wire.WorkingTask(**common)
+        case _:
+            return _living(task, common, elicitation=elicitation)
 
 
 def created_task(task: McpTask) -> wire.CreateTaskResult:
     """The handle of a task that was just made."""
-    status = STATUS_OF[task.status.phase]
     # Its questions are asked by `tasks/get`: a handle carries none, so it must not claim to ask.
-    return wire.CreateTaskResult(**_common(task), status="working" if status == "input_required" else status)
-
-
-def outstanding_questions(task: McpTask) -> dict[str, Question]:
-    """What was asked and is not answered: never a key again whose answer was taken, however late the operator is."""
-    asked = task.status.report.questions if task.status.report else {}
-    return {key: question for key, question in asked.items() if key not in task.spec.answers}
+    return wire.CreateTaskResult(**_common(task), status=STATUS_OF[task.status.phase])
 
 
 def is_over(task: McpTask) -> bool:
@@ -99,7 +92,7 @@ def _common(task: McpTask) -> dict[str, Any]:
     kept_until = max(created + timedelta(seconds=task.spec.retention_seconds), task.status.expires_at or created)
     return {
         "task_id": task.metadata.name,
-        "status_message": _message(task),
+        "status_message": status_message(task),
         "created_at": format_time(created),
         "last_updated_at": format_time(updated),
         "ttl_ms": (kept_until - created) // timedelta(milliseconds=1),
@@ -107,20 +100,34 @@ def _common(task: McpTask) -> dict[str, Any]:
     }
 
 
-def _message(task: McpTask) -> str | None:
+def _living(task: McpTask, common: dict[str, Any], *, elicitation: bool) -> wire.DetailedTask:
+    asked = open_questions(task) if elicitation else {}
+    if not asked:
+        return wire.WorkingTask(**common)
+    poll = max(task.spec.poll_interval_ms, MIN_POLL_WHILE_ASKING_MS)
+    requests = {key: _input_request(question) for key, question in asked.items()}
+    return wire.InputRequiredTask(**common | {"poll_interval_ms": poll}, input_requests=requests)
+
+
+def status_message(task: McpTask) -> str | None:
+    """What is happening, for people."""
     if is_over(task):
         return task.status.message or (task.status.error.message if task.status.error else None)
     if task.spec.cancel_requested:
         return task.status.message if task.status.phase is Phase.STOPPING else "cancelling"
-    progress = _progress(task)
+    if asked := open_questions(task):
+        return f"waiting for an answer: {', '.join(sorted(asked))}"
+    if task.status.phase is Phase.INPUT_REQUIRED:  # all is answered, and the operator has not looked yet
+        return None
+    progress = progress_of(task)
     if progress is None:
         return task.status.message
     words = (progress.display or f"{progress.progress:g}", progress.message)
     return ": ".join(word for word in words if word)
 
 
-def _progress(task: McpTask) -> Progress | None:
-    """The progress of the pod that runs now; an earlier attempt's says nothing of this one."""
+def progress_of(task: McpTask) -> Progress | None:
+    """The progress of the pod that runs now, if it tells any; an earlier attempt's says nothing of this one."""
     report, job = task.status.report, task.status.job
     if task.status.phase is not Phase.RUNNING or report is None or report.progress is None:
         return None
@@ -168,7 +175,7 @@ def _error(task: McpTask) -> wire.TaskFailure:
     )
 
 
-def _input_request(question: Question) -> wire.InputRequest:
+def _input_request(question: OpenQuestion) -> wire.InputRequest:
     return wire.InputRequest(
         params=wire.FormParams(message=question.message, requested_schema=question.requested_schema)
     )

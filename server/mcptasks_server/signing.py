@@ -95,6 +95,11 @@ class Signer:
         message = json.dumps(parts).encode()
         return tuple(_base32(hmac.digest(key, f"{purpose}:".encode() + message, "sha256")) for key in self._keys)
 
+    def fingerprints(self, purpose: Purpose, text: str) -> tuple[str, ...]:
+        """Keyed hashes of a text (256 bits, 64 characters of lowercase hex), in the order of `digests`."""
+        message = f"{purpose}:{text}".encode("utf-8", "surrogatepass")
+        return tuple(hmac.digest(key, message, "sha256").hex() for key in self._keys)
+
     def digest(self, purpose: Purpose, *parts: str) -> str:
         """The keyed hash by the signing key (see `digests`)."""
         return self.digests(purpose, *parts)[0]

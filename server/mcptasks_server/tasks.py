@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
 
+from mcptasks_crds import names
+from mcptasks_crds.questions import TaskQuestion
 from mcptasks_crds.task import McpTask
 
 from .caller import Caller
@@ -21,6 +23,19 @@ class TaskNotFoundError(InvalidParamsError):
         super().__init__("Failed to retrieve task: Task not found")
 
 
+IDEMPOTENCY_KEY: Final = f"{names.GROUP}/idempotency-key"
+"""In a call's `_meta`: calls of one caller and tool with the same key are one call (see `idempotency`)."""
+
+
+class OtherCallError(InvalidParamsError):
+    """The idempotency key was used for a call with other arguments."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"Invalid params: _meta/{IDEMPOTENCY_KEY}: the key was used for a call with other arguments: take a new one"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class NewTask:
     """A call that is to become a task."""
@@ -35,6 +50,20 @@ class NewTask:
     """A JSON object, as the client wrote it."""
     retention_seconds: int
     poll_interval_ms: int
+    name: str | None = None
+    """The task's id, where it is derived from the call's idempotency key; a random one otherwise."""
+    arguments_digest: str | None = None
+    """A keyed hash of the arguments, where the call has an idempotency key."""
+    questions: Mapping[str, TaskQuestion] = field(default_factory=dict)
+    """What the tool asks before its pod starts."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """Answers that are there already, by the question's key, as JSON text."""
+    progress_token: str | None = None
+    """The call's progress token, as JSON text."""
+    request_key: str | None = None
+    """By what a later message of the client can name the call (see `cancel_request`)."""
+    detached: bool = False
+    """Whether the task's id is handed out as soon as the task is there."""
 
 
 class Changes(Protocol):
@@ -57,9 +86,11 @@ class TaskStore(Protocol):
     async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
         """Keep a new task, durably: once this returns, a `get` at any replica finds it.
 
-        If it raises, or is cancelled, no task is left behind.
+        If it raises, or is cancelled, no task is left behind, unless its name was given: somebody else may use it.
+        Where a task of the given name is there already, that one is given if it is of the same call.
 
         Raises:
+            OtherCallError: the name was given, and is another call's.
             RefusedError: the store does not take it.
         """
         ...
@@ -79,7 +110,8 @@ class TaskStore(Protocol):
 
         Raises:
             TaskNotFoundError: there is none for this caller.
-            RefusedError: an answer is larger than a task can keep.
+            InvalidAnswerError: one is not what its question asks for; nothing is stored then.
+            RefusedError: the answers are larger than a task can keep.
         """
         ...
 

@@ -11,10 +11,12 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import SECRETS, TASKS, ConflictError, Kind, Kube, NotFoundError, RejectedError
 from mcptasks_crds.task import McpTask
+from mcptasks_server.answering import new_answers
 from mcptasks_server.caller import Caller
 from mcptasks_server.errors import RefusedError, UnavailableError
+from mcptasks_server.idempotency import check_same_call
 from mcptasks_server.metrics import Metrics
-from mcptasks_server.projection import is_expired, is_over, outstanding_questions
+from mcptasks_server.projection import is_expired, is_over
 from mcptasks_server.tasks import NewTask, TaskNotFoundError
 
 from .manifests import arguments_secret, needs_secret, task_manifest
@@ -44,12 +46,13 @@ class KubeTaskStore:
 
     async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
         """Create the McpTask, then the Secret of its arguments where it needs one."""
-        name = names.new_task_id()
+        name = new.name or names.new_task_id()
         try:
             document = await persist(lambda: self._create(name, new, caller=caller))
         except (UnavailableError, RefusedError, asyncio.CancelledError):
             # It may have been created all the same: an answer can be lost, and so can the client that waits for it.
-            self._withdrawals.begin(name)
+            if new.name is None:
+                self._withdrawals.begin(name)
             raise
         task = self._reads.learn(document)
         self._metrics.tasks_created.inc()
@@ -73,8 +76,7 @@ class KubeTaskStore:
         given = len(answers)
         while True:
             task = self._visible(await self._reads.fresh(task_id), caller)
-            outstanding = {} if is_over(task) else outstanding_questions(task)
-            new = {key: text for key, text in answers.items() if key in outstanding}
+            new = new_answers(task, answers)
             if not new:
                 self._log.info("answers passed over", task=task_id, keys=given, caller=caller.name)
                 return
@@ -113,6 +115,8 @@ class KubeTaskStore:
     async def _create(self, name: str, new: NewTask, *, caller: Caller) -> Json:
         """One try. A try before it may have done it, so what is there already under this name is ours."""
         document = await self._ensure(TASKS, name, task_manifest(name, new, caller=caller))
+        if new.name is not None:
+            check_same_call(self._reads.learn(document), new, caller=caller, now=self._clock())
         if needs_secret(new):
             uid = document["metadata"]["uid"]
             await self._ensure(SECRETS, None, arguments_secret(name, new, task_uid=uid))

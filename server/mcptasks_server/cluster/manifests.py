@@ -23,25 +23,38 @@ def task_manifest(name: str, new: NewTask, *, caller: Caller) -> Json:
         if needs_secret(new)
         else {"arguments": new.arguments}
     )
+    labels = {
+        names.MANAGED_BY_LABEL: names.MANAGED_BY,
+        names.TOOL_LABEL: names.label_value(new.tool),
+        names.CALLER_LABEL: names.label_value(caller.name),
+    }
+    if new.request_key is not None:
+        labels[names.REQUEST_LABEL] = new.request_key
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.TASK_KIND,
-        "metadata": {
-            "name": name,
-            "labels": {
-                names.MANAGED_BY_LABEL: names.MANAGED_BY,
-                names.TOOL_LABEL: names.label_value(new.tool),
-                names.CALLER_LABEL: names.label_value(caller.name),
-            },
-        },
+        "metadata": {"name": name, "labels": labels},
         "spec": {
             "tool": {"name": new.tool, "uid": new.tool_uid, "generation": new.tool_generation},
             "caller": caller.name,
             "retentionSeconds": new.retention_seconds,
             "pollIntervalMs": new.poll_interval_ms,
             **arguments,
+            **_of_the_call(new, caller=caller),
         },
     }
+
+
+def _of_the_call(new: NewTask, *, caller: Caller) -> Json:
+    """What only some calls have."""
+    optional: Json = {
+        "questions": {key: question.model_dump(mode="json", by_alias=True) for key, question in new.questions.items()},
+        "answers": {key: {"response": text, "by": caller.name} for key, text in new.answers.items()},
+        "progressToken": new.progress_token,
+        "argumentsDigest": new.arguments_digest,
+        "detached": new.detached,
+    }
+    return {name: value for name, value in optional.items() if value}
 
 
 def arguments_secret(name: str, new: NewTask, *, task_uid: str) -> Json:

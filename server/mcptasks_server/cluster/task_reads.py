@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 
+from mcptasks_crds.asking import open_questions
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TASKS, Kube, NotFoundError, RejectedError
-from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import McpTask
 from mcptasks_server.errors import RefusedError
 from mcptasks_server.metrics import Metrics
@@ -93,7 +93,7 @@ class TaskReads:
             return Source.CACHE if seen.is_whole else Source.LARGE
         if not self._reflector.is_synced or freshness.is_late(now=now):
             return Source.LATE
-        if seen.task.status.phase is Phase.INPUT_REQUIRED:
+        if open_questions(seen.task):
             # Somebody may have answered at another replica a moment ago, and must not be asked again.
             return Source.ASKING
         return Source.PROBE if freshness.wants_probe(now=now) else Source.CACHE

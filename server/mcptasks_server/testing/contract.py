@@ -6,12 +6,13 @@ from typing import Any, Final, Protocol
 
 import pytest
 
+from mcptasks_crds.asking import open_questions
 from mcptasks_crds.names import is_task_id
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.times import format_time
 from mcptasks_server.caller import ANONYMOUS, Caller
-from mcptasks_server.projection import outstanding_questions, result_text
+from mcptasks_server.projection import result_text
 from mcptasks_server.tasks import NewTask, TaskNotFoundError, TaskStore
 
 STRANGER: Final = Caller(name="stranger")
@@ -152,7 +153,7 @@ class TaskStoreContract:
         await store.answer(task_id, {"one": ACCEPT, "never-asked": ACCEPT}, caller=ANONYMOUS)
 
         task = await store.get(task_id, caller=ANONYMOUS)
-        assert set(outstanding_questions(task)) == {"two"}
+        assert set(open_questions(task)) == {"two"}
         assert _answers(task) == {"one": (ACCEPT, "anonymous")}
 
     @pytest.mark.requirement("ext-tasks/update-ignores")

@@ -9,10 +9,12 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.times import format_time
+from mcptasks_server.answering import new_answers
 from mcptasks_server.caller import Caller
 from mcptasks_server.cluster.manifests import task_manifest
 from mcptasks_server.errors import RpcError
-from mcptasks_server.projection import is_expired, is_over, outstanding_questions
+from mcptasks_server.idempotency import check_same_call
+from mcptasks_server.projection import is_expired, is_over
 from mcptasks_server.tasks import NewTask, TaskNotFoundError
 
 
@@ -38,7 +40,11 @@ class InMemoryTaskStore:
     async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
         """Keep a new task."""
         await self._ready()
-        name = names.new_task_id()
+        name = new.name or names.new_task_id()
+        if name in self.objects:
+            task = McpTask.model_validate(self.objects[name])
+            check_same_call(task, new, caller=caller, now=self._clock())
+            return task
         document = task_manifest(name, new, caller=caller)
         document["metadata"]["creationTimestamp"] = format_time(self._clock().replace(microsecond=0))
         self.objects[name] = document
@@ -59,8 +65,7 @@ class InMemoryTaskStore:
     async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller) -> None:
         """Answer what is asked."""
         task = await self.get(task_id, caller=caller)
-        outstanding = {} if is_over(task) else outstanding_questions(task)
-        new = {key: {"response": text, "by": caller.name} for key, text in answers.items() if key in outstanding}
+        new = {key: {"response": text, "by": caller.name} for key, text in new_answers(task, answers).items()}
         self._merge(task_id, {"spec": {"answers": new}})
 
     async def cancel(self, task_id: str, *, caller: Caller) -> None:

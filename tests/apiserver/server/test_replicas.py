@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
+from mcptasks_crds.asking import open_questions
 from mcptasks_crds.kube import TASKS, Kube
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_operator.testing.proxy import FaultProxy
 from mcptasks_server.caller import ANONYMOUS
 from mcptasks_server.cluster.backend import Backend
-from mcptasks_server.projection import outstanding_questions, result_text
+from mcptasks_server.projection import result_text
 from mcptasks_server.tasks import TaskNotFoundError
 from mcptasks_server.testing.contract import ACCEPT, DECLINE, RESULT, Hand, new_task, over, questions
 from mcptasks_server.testing.replicas import StartReplica
@@ -57,12 +58,12 @@ async def test_a_question_that_was_answered_at_one_replica_is_not_asked_again_by
         await hand(task_id, questions("q"))
 
         async def is_asked(task_id: str = task_id) -> bool:
-            return bool(outstanding_questions(await other.services.tasks.get(task_id, caller=ANONYMOUS)))
+            return bool(open_questions(await other.services.tasks.get(task_id, caller=ANONYMOUS)))
 
         await eventually(is_asked, what="the other replica asks")
         await replica.services.tasks.answer(task_id, {"q": ACCEPT}, caller=ANONYMOUS)
 
-        assert outstanding_questions(await other.services.tasks.get(task_id, caller=ANONYMOUS)) == {}
+        assert open_questions(await other.services.tasks.get(task_id, caller=ANONYMOUS)) == {}
 
 
 @pytest.mark.requirement("ext-tasks/update-ignores")

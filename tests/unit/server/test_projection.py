@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from mcptasks_crds.asking import open_questions
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import McpTask
@@ -20,7 +21,6 @@ from mcptasks_server.projection import (
     created_task,
     detailed_task,
     is_expired,
-    outstanding_questions,
 )
 
 _MOMENT = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"}
@@ -167,7 +167,7 @@ def test_a_task_that_asks_nothing_more_is_working() -> None:
     asked = {"q": {"message": "?", "requestedSchema": "{}", "askedAt": format_time(CREATED)}}
     each = task(spec={"answers": {"q": {"response": "{}"}}}, phase="InputRequired", report={"questions": asked})
 
-    assert outstanding_questions(each) == {}
+    assert open_questions(each) == {}
     assert detailed_task(each).status == "working"
 
 

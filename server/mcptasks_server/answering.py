@@ -1,0 +1,52 @@
+"""Which answers a task takes: of open questions, and each as its question's form asks. Pure.
+
+Every door's answers come through here (`TaskStore.answer`), so that what is stored is what was asked for.
+"""
+
+from collections.abc import Mapping
+
+from mcp_types import ElicitResult
+from pydantic import ValidationError
+
+from mcptasks_crds import jsontext
+from mcptasks_crds.asking import OpenQuestion, open_questions
+from mcptasks_crds.limits import ANSWER_STORED_BYTES, KIB, stored_bytes
+from mcptasks_crds.task import McpTask
+
+from .errors import InvalidParamsError
+from .jsonrpc import quoted
+
+
+class InvalidAnswerError(InvalidParamsError):
+    """An answer is not what its question asks for."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(f"Invalid params: the answer to {quoted(key)} {why}")
+        self.key = key
+
+
+def new_answers(task: McpTask, answers: Mapping[str, str]) -> dict[str, str]:
+    """Those of the answers (each as JSON text) that are to be stored: of what is asked, and not answered yet.
+
+    Raises:
+        InvalidAnswerError: one of them is not what its question asks for; none is to be stored then.
+    """
+    asked = open_questions(task)
+    new = {key: text for key, text in answers.items() if key in asked}
+    for key, text in new.items():
+        check_answer(key, text, asked[key])
+    return new
+
+
+def check_answer(key: str, text: str, question: OpenQuestion) -> None:
+    """That an answer is an ElicitResult which its question's form takes.
+
+    Raises:
+        InvalidAnswerError: it is not.
+    """
+    if stored_bytes(text) > ANSWER_STORED_BYTES:
+        raise InvalidAnswerError(key, f"is larger than {ANSWER_STORED_BYTES // KIB} KiB")
+    try:
+        ElicitResult.model_validate(jsontext.parse(text))
+    except (ValidationError, jsontext.JsonTextError) as error:
+        raise InvalidAnswerError(key, "is no elicitation result") from error
