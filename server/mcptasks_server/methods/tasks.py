@@ -6,7 +6,6 @@ from typing import Final
 from mcptasks_crds import jsontext
 from mcptasks_server.dispatch import Services, parsed
 from mcptasks_server.exchange import Exchange, Result
-from mcptasks_server.exchange import Exchange, Result
 from mcptasks_server.projection import detailed_task
 from mcptasks_server.wire.ext_tasks import TaskParams, UpdateTaskParams
 
