@@ -16,7 +16,9 @@ from hypothesis import HealthCheck, settings
 
 from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, Kind, Kube
+from mcptasks_devcluster import pythonenvs
 from mcptasks_devcluster.crds import install_crds
+from mcptasks_server.testing import fastmcp_models, judges
 
 # A busy machine is no finding: property tests are bounded by pytest's own timeout, not by the clock of one example.
 settings.register_profile("mcptasks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,6 +35,14 @@ def devcluster(*arguments: str) -> str:
     """What the development cluster's command line prints; its progress goes to the terminal."""
     command = [sys.executable, "-m", "mcptasks_devcluster", *arguments]
     return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def judged_by_fastmcp() -> None:
+    """Hold every task that a test's client is shown against fastmcp's models too, where `make programs` has run."""
+    environment = pythonenvs.installed(ROOT / "tests" / "clients" / "fastmcp_tasks")
+    if environment is not None:
+        judges.OTHERS.append(fastmcp_models.judge_of(environment.path))
 
 
 @pytest.fixture(scope="session")

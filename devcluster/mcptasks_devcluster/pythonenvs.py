@@ -50,6 +50,12 @@ def install(directory: Path) -> PythonEnvironment:
     return PythonEnvironment(path=home)
 
 
+def installed(directory: Path) -> PythonEnvironment | None:
+    """The set that this directory pins, if it is installed already."""
+    home = cache_dir() / "clients" / _key(directory)
+    return PythonEnvironment(path=home) if (home / _READY).exists() else None
+
+
 def _key(directory: Path) -> str:
     """A virtual environment is bound to the interpreter that made it."""
     maker = f"{sys.base_prefix} {platform.python_version()} {platform.machine()}\0"
