@@ -10,6 +10,7 @@ from .dispatch import Services
 from .guards import Guards
 from .health import LIVE_PATH, READY_PATH, Health
 from .http import PATH, McpEndpoint
+from .legacy import LegacyEra
 from .metrics import Metrics
 from .modern import ModernEra
 
@@ -25,8 +26,13 @@ def create_app(
     require_task_name: bool = True,
 ) -> web.Application:
     """The application that clients and probes talk to. Run it with `handler_cancellation=True`."""
-    modern = ModernEra(services=services, callers=callers, require_task_name=require_task_name)
-    endpoint = McpEndpoint(modern, guards=guards, max_body_bytes=max_body_bytes, metrics=metrics)
+    endpoint = McpEndpoint(
+        modern=ModernEra(services=services, callers=callers, require_task_name=require_task_name),
+        legacy=LegacyEra(),
+        guards=guards,
+        max_body_bytes=max_body_bytes,
+        metrics=metrics,
+    )
     app = web.Application(client_max_size=max_body_bytes)
     app.router.add_route("*", PATH, endpoint.handle)
     app.router.add_get(LIVE_PATH, health.livez)

@@ -1,22 +1,24 @@
-"""One table: the method's name, its function, and what it needs of the client."""
+"""What an era is to the endpoint, what a method is to an era, and what methods work with."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from mcp_types import SERVER_INFO_META_KEY
 from pydantic import BaseModel, ValidationError
 
-from .caller import Caller
-from .era import Envelope
-from .errors import InvalidParamsError
+from .errors import InvalidParamsError, RpcError
+from .exchange import Exchange, Result
 from .headers import Headers
+from .jsonrpc import Message, Response
+from .outbox import Outbox
 from .signing import Signer
 from .tasks import TaskStore
 from .tools import Catalogue
+from .watching import Watches
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -31,32 +33,64 @@ class Services:
     tasks: TaskStore
     signer: Signer = field(default_factory=Signer.ephemeral)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    notices: Watches = field(default_factory=Watches)
+    """Who is to be told that a list (see `Topic`), or a resource, may have changed."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process was told to end: what is held then ends by itself, in time and with nothing lost."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """One modern request, its envelope checked."""
-
-    caller: Caller
-    envelope: Envelope
-    params: Mapping[str, Any]
-    sources: Mapping[str, str]
-    """Each member of `params` as the client wrote it."""
-    headers: Headers
-
-
-Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """What is done for a method's name."""
 
-    run: Callable[[Services, Request], Awaitable[Result]]
+    run: Callable[[Services, Exchange], Awaitable[Result]]
     needs_tasks: bool = False
     """Whether the client must have declared the tasks extension, whatever the parameters are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a request is answered with."""
+
+    result: Result
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """HTTP headers beside the endpoint's own. They are only sent where nothing came before the answer."""
+
+
+class AnyEra(Protocol):
+    """One wire's way with messages."""
+
+    @property
+    def name(self) -> str:
+        """What metrics call it."""
+        ...
+
+    @property
+    def methods(self) -> Collection[str]:
+        """The names of the methods that it has."""
+        ...
+
+    async def answer(self, message: Message, headers: Headers, outbox: Outbox) -> Answer:
+        """The answer to a request; what comes before it goes into the outbox.
+
+        Cancelled where its client has gone.
+
+        Raises:
+            RpcError: it failed.
+        """
+        ...
+
+    async def take(self, message: Message | Response, headers: Headers) -> None:
+        """Take what has no answer: a notification, or a client's response.
+
+        Raises:
+            RpcError: it is not taken.
+        """
+        ...
+
+    def status_of(self, error: RpcError) -> int:
+        """The HTTP status of a request that failed."""
+        ...
 
 
 def with_server_info(result: Result) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Abilities:
     closing_cancels: bool = False
     """Whether a client that closes the stream of a call has cancelled the call."""
     can_retry: bool = False
-    """Whether a request can be answered by questions, and then comes again with their answers (MRTR)."""
+    """Whether this request can be answered by questions, and then comes again with their answers (MRTR)."""
     elicitation: bool = False
     """Whether it can put a form before a person."""
     sampling: bool = False
@@ -67,6 +67,8 @@ class InputRequired(Exception):  # noqa: N818  # it is no error: the era makes t
 class Exchange(ABC):
     """A request, its client, and the ways to talk to it before the answer."""
 
+    id: str
+    """The request's id, as JSON text."""
     caller: Caller
     abilities: Abilities
     params: Mapping[str, Any]

@@ -7,27 +7,28 @@ import asyncio
 import time
 import traceback
 from collections.abc import Mapping
-from contextlib import nullcontext
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
 import structlog
 from aiohttp import web
 
-from . import legacy
+from .dispatch import AnyEra
 from .era import Era, era_of
 from .errors import (
     BodyTooLargeError,
     BodyTooSlowError,
     InvalidRequestError,
     RpcError,
+    UnauthenticatedError,
     WrongContentTypeError,
     WrongVerbError,
 )
+from .eventstream import EventStream
 from .guards import ALLOWED_METHODS, Guards
-from .jsonrpc import IdentifiedError, Message, error_response, parse, result_response
+from .jsonrpc import IdentifiedError, Message, Response, error_response, parse, result_response
 from .metrics import Metrics
-from .modern import ModernEra
 
 PATH: Final = "/mcp"
 BODY_SECONDS: Final = 30.0
@@ -35,44 +36,144 @@ BODY_SECONDS: Final = 30.0
 JSON: Final = "application/json"
 LARGE_BODY_BYTES: Final = 64 * 1024
 LARGE_BODIES_AT_ONCE: Final = 4
-"""A parsed body takes up to twenty times its bytes of memory, for as long as its request is worked on."""
+"""A parsed body takes up to twenty times its bytes of memory while its request is looked at. What is held for long
+(whose outbox has begun) does not count any more."""
+
+_KINDS: Final = {"subscriptions/listen": "listen", "tasks/result": "result"}
+"""What metrics call the streams of these methods; all others are of calls that are held."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What goes back: as an HTTP response, or as the last event of a stream."""
+
+    body: bytes = b""
+    status: int = HTTPStatus.OK
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Place:
+    """A place among the few requests with large bodies that are looked at at once."""
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places = places
+        self._has_one = False
+
+    async def take(self) -> None:
+        """Wait for a place."""
+        await self._places.acquire()
+        self._has_one = True
+
+    def leave(self) -> None:
+        """Leave the place, if there is one to leave."""
+        if self._has_one:
+            self._has_one = False
+            self._places.release()
+
+
+@dataclass(kw_only=True)
+class Handling:
+    """How far the handling of one HTTP request has come."""
+
+    place: Place
+    era: AnyEra | None = None
+    message: Message | Response | None = None
+    stream: EventStream | None = None
+
+    @property
+    def label(self) -> str:
+        """What metrics call what was asked for."""
+        match self.message:
+            case None:
+                return "invalid"
+            case Response():
+                return "response"
+            case Message(id=None):
+                return "notification"
+            case Message(method=method):
+                return method if self.era is None or method in self.era.methods else "other"
 
 
 class McpEndpoint:
     """The one path that speaks MCP."""
 
-    def __init__(self, modern: ModernEra, *, guards: Guards, max_body_bytes: int, metrics: Metrics) -> None:
-        self._modern, self._guards, self._max_body = modern, guards, max_body_bytes
+    def __init__(
+        self, *, modern: AnyEra, legacy: AnyEra, guards: Guards, max_body_bytes: int, metrics: Metrics
+    ) -> None:
+        self._eras = {Era.MODERN: modern, Era.LEGACY: legacy}
+        self._guards, self._max_body = guards, max_body_bytes
         self._metrics = metrics
-        self._room_for_large = asyncio.Semaphore(LARGE_BODIES_AT_ONCE)
+        self._places = asyncio.Semaphore(LARGE_BODIES_AT_ONCE)
         self._log: Any = structlog.get_logger()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer an HTTP request, whatever its method is."""
-        message: Message | None = None
+        """Answer an HTTP request, whatever its method is. Cancelled where the client has gone."""
+        handling = Handling(place=Place(self._places))
         try:
-            self._guards.check(request.headers)
-            if request.method == "OPTIONS":
-                return web.Response(
-                    status=HTTPStatus.NO_CONTENT, headers=self._guards.preflight_headers(request.headers)
-                )
-            if request.method != "POST":
-                raise WrongVerbError("The MCP endpoint only takes POST")
-            body = await self._body(request)
-            async with self._room_for_large if len(body) > LARGE_BODY_BYTES else nullcontext():
-                message = parse(body)
-                return await self._answer(request, message)
+            reply = await self._reply(request, handling)
+            handling.place.leave()
+            if handling.stream is not None and handling.stream.has_begun:
+                return await handling.stream.finish(reply.body)
+            return self._respond(request, reply)
+        finally:
+            handling.place.leave()
+            if handling.stream is not None:
+                handling.stream.close()
+
+    async def _reply(self, request: web.Request, handling: Handling) -> Reply:
+        try:
+            return await self._handled(request, handling)
         except IdentifiedError as error:
-            return self._failure(request, error.error, message_id=error.id)
+            return self._failure(handling, error.error, message_id=error.id)
         except RpcError as error:
-            return self._failure(request, error, message=message)
+            return self._failure(handling, error)
         except Exception as error:  # noqa: BLE001  # the outermost boundary: the client gets an answer, we get a trace
             # Neither the error's text nor any value: they may hold what a client sent.
             frames = [
                 f"{frame.name} ({frame.filename}:{frame.lineno})" for frame in traceback.extract_tb(error.__traceback__)
             ]
             self._log.error("request failed unexpectedly", error=type(error).__name__, frames=frames)
-            return self._failure(request, RpcError("Internal error"), message=message)
+            return self._failure(handling, RpcError("Internal error"))
+
+    async def _handled(self, request: web.Request, handling: Handling) -> Reply:
+        self._guards.check(request.headers)
+        if request.method == "OPTIONS":
+            return Reply(status=HTTPStatus.NO_CONTENT, headers=self._guards.preflight_headers(request.headers))
+        if request.method != "POST":
+            raise WrongVerbError("The MCP endpoint only takes POST")
+        body = await self._body(request)
+        if len(body) > LARGE_BODY_BYTES:
+            await handling.place.take()
+        message = parse(body)
+        handling.message = message
+        handling.era = self._eras[era_of(message, request.headers)]
+        if isinstance(message, Response) or message.id is None:
+            await handling.era.take(message, request.headers)
+            self._count(handling, "ok")
+            return Reply(status=HTTPStatus.ACCEPTED)
+        handling.stream = self._stream(request, handling)
+        return await self._answer(request, message, message.id, handling)
+
+    async def _answer(self, request: web.Request, message: Message, message_id: str, handling: Handling) -> Reply:
+        assert handling.era is not None
+        assert handling.stream is not None
+        began = time.perf_counter()
+        answer = await handling.era.answer(message, request.headers, handling.stream.outbox)
+        self._count(handling, "tool_error" if answer.result.get("isError") is True else "ok")
+        if not handling.stream.has_begun:
+            self._metrics.request_seconds.labels(handling.label).observe(time.perf_counter() - began)
+        return Reply(body=result_response(message_id, answer.result), headers=answer.headers)
+
+    def _stream(self, request: web.Request, handling: Handling) -> EventStream:
+        gauge = self._metrics.open_streams.labels(_KINDS.get(handling.label, "held"))
+        return EventStream(
+            request,
+            headers=self._guards.cross_origin_headers(request.headers),
+            on_work=handling.place.leave,
+            on_open=gauge.inc,
+            on_close=gauge.dec,
+            on_replaced=self._metrics.messages_replaced.inc,
+        )
 
     async def _body(self, request: web.Request) -> bytes:
         if request.content_type != JSON:
@@ -92,44 +193,36 @@ class McpEndpoint:
         except (web.HTTPException, web.RequestPayloadError) as error:
             raise InvalidRequestError("The body did not arrive whole") from error
 
-    async def _answer(self, request: web.Request, message: Message) -> web.StreamResponse:
-        began = time.perf_counter()
-        if era_of(message, request.headers) is Era.LEGACY:
-            legacy.refuse(message, request.headers)
-        if message.id is None:
-            self._modern.take(message, request.headers)
-            self._count("notification", "ok")
-            return web.Response(status=HTTPStatus.ACCEPTED, headers=self._guards.cross_origin_headers(request.headers))
-        result = await self._modern.answer(message, request.headers)
-        self._count(self._label(message), "tool_error" if result.get("isError") is True else "ok")
-        self._metrics.request_seconds.labels(self._label(message)).observe(time.perf_counter() - began)
-        return self._respond(request, result_response(message.id, result))
-
-    def _failure(
-        self, request: web.Request, error: RpcError, *, message: Message | None = None, message_id: str | None = None
-    ) -> web.Response:
+    def _failure(self, handling: Handling, error: RpcError, *, message_id: str | None = None) -> Reply:
         """The answer to what failed; without an id where there is none, or where it was a notification."""
-        self._count("invalid" if message is None else self._label(message), str(error.code))
-        message_id = message_id if message is None else message.id
-        headers = {"Allow": ALLOWED_METHODS} if isinstance(error, WrongVerbError) else {}
-        return self._respond(request, error_response(message_id, error), status=error.status, headers=headers)
+        self._count(handling, str(error.code))
+        if isinstance(handling.message, Message):
+            message_id = handling.message.id
+        status = error.status if handling.era is None else handling.era.status_of(error)
+        return Reply(body=error_response(message_id, error), status=status, headers=_headers_of(error))
 
-    def _respond(
-        self,
-        request: web.Request,
-        body: bytes,
-        *,
-        status: int = HTTPStatus.OK,
-        headers: Mapping[str, str] | None = None,
-    ) -> web.Response:
+    def _respond(self, request: web.Request, reply: Reply) -> web.Response:
         everywhere = {"Cache-Control": "no-store", **self._guards.cross_origin_headers(request.headers)}
-        return web.Response(body=body, status=status, content_type=JSON, headers={**everywhere, **(headers or {})})
+        return web.Response(
+            body=reply.body or None,
+            status=reply.status,
+            content_type=JSON if reply.body else None,
+            headers={**everywhere, **reply.headers},
+        )
 
-    def _label(self, message: Message) -> str:
-        return message.method if message.method in self._modern.methods else "other"
-
-    def _count(self, method: str, outcome: str) -> None:
-        self._metrics.requests.labels(method, outcome).inc()
+    def _count(self, handling: Handling, outcome: str) -> None:
+        era = "none" if handling.era is None else handling.era.name
+        self._metrics.requests.labels(handling.label, era, outcome).inc()
 
     def _too_large(self) -> BodyTooLargeError:
         return BodyTooLargeError(f"The body is larger than {self._max_body} bytes, the most that this server reads")
+
+
+def _headers_of(error: RpcError) -> dict[str, str]:
+    match error:
+        case WrongVerbError():
+            return {"Allow": ALLOWED_METHODS}
+        case UnauthenticatedError():
+            return {"WWW-Authenticate": error.challenge}
+        case _:
+            return {}

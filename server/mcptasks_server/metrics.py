@@ -14,15 +14,27 @@ class Metrics:
         self.registry: Final = registry or CollectorRegistry()
         self.requests: Final = Counter(
             "mcptasks_server_requests",
-            "MCP requests by method (`other`: one we do not have) and outcome (`ok`, `tool_error`, or the error code).",
-            ["method", "outcome"],
+            "MCP requests by method (`other`: one we do not have), era (`none`: it could not be told) and outcome "
+            "(`ok`, `tool_error`, or the error code).",
+            ["method", "era", "outcome"],
             registry=self.registry,
         )
         self.request_seconds: Final = Histogram(
             "mcptasks_server_request_seconds",
-            "Time from the body's last byte to the answer.",
+            "Time from the body's last byte to the answer, of what is answered at once (without a stream).",
             ["method"],
             buckets=_DURATIONS,
+            registry=self.registry,
+        )
+        self.open_streams: Final = Gauge(
+            "mcptasks_server_open_streams",
+            "Answers that are open streams: held calls, listening clients, those that wait for a task's result.",
+            ["kind"],
+            registry=self.registry,
+        )
+        self.messages_replaced: Final = Counter(
+            "mcptasks_server_messages_replaced",
+            "Notifications that were never sent, for a newer one took their place while their reader was slow.",
             registry=self.registry,
         )
         self.tasks_created: Final = Counter("mcptasks_server_tasks_created", "Tasks created.", registry=self.registry)

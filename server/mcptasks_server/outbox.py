@@ -15,16 +15,31 @@ import orjson
 MAX_WAITING: Final = 64
 """Messages of their own that may wait for the reader."""
 
+Pieces = tuple[bytes, ...]
+"""A message as JSON, in pieces: what many readers are sent alike is kept once."""
+
 
 class Outbox:
     """The messages of one request that wait to be sent."""
 
-    def __init__(self, *, on_begin: Callable[[], None] = lambda: None) -> None:
-        """`on_begin` is called once, when there is first something to send."""
-        self._on_begin = on_begin
-        self._waiting: OrderedDict[object, bytes] = OrderedDict()
+    def __init__(
+        self,
+        *,
+        is_heard: bool = True,
+        on_begin: Callable[[], None] = lambda: None,
+        on_replaced: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`is_heard`: whether the client takes anything before the answer; if not, all messages are dropped.
+
+        `on_begin` is called once, when there is first something to send, or work begins that may take long.
+        `on_replaced` is called for each message that is never sent, for a newer one took its place.
+        """
+        self.is_heard = is_heard
+        self._on_begin, self._on_replaced = on_begin, on_replaced
+        self._waiting: OrderedDict[object, Pieces] = OrderedDict()
         self._own = 0
         self._arrived, self._left = asyncio.Event(), asyncio.Event()
+        self._is_closed = False
         self.has_begun = False
         """Whether the answer is a stream."""
         self.replaced = 0
@@ -32,49 +47,54 @@ class Outbox:
 
     def begin(self) -> None:
         """Make the answer a stream now, so that its reader sees that work has begun."""
-        if not self.has_begun:
+        if not self.has_begun and not self._is_closed:
             self.has_begun = True
             self._on_begin()
 
-    def replace(self, slot: str, message: Mapping[str, Any]) -> None:
+    def replace(self, slot: str, message: Mapping[str, Any] | Pieces) -> None:
         """Send a message, in place of the one of the same slot that still waits."""
         if slot in self._waiting:
             self.replaced += 1
+            self._on_replaced()
         self._put(slot, message)
 
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Mapping[str, Any] | Pieces) -> None:
         """Send a message that matters by itself. Waits while too many wait already."""
-        while self._own >= MAX_WAITING:
+        while self._own >= MAX_WAITING and not self._is_closed:
             self._left.clear()
             await self._left.wait()
-        self._own += 1
-        self._put(object(), message)
+        if self.is_heard and not self._is_closed:
+            self._own += 1
+            self._put(object(), message)
 
     async def sent(self, slot: str) -> None:
         """Wait until no message of a slot waits any more."""
-        while slot in self._waiting:
+        while slot in self._waiting and not self._is_closed:
             self._left.clear()
             await self._left.wait()
 
-    async def next(self) -> bytes:
-        """The next message, as JSON; waits for one. For the one that writes."""
+    def close(self) -> None:
+        """Take no more messages: the answer is next. What waits is still sent."""
+        self._is_closed = True
+        self._arrived.set()
+        self._left.set()
+
+    async def next(self) -> Pieces | None:
+        """The next message; waits for one. None at the end. For the one that writes."""
         while not self._waiting:
+            if self._is_closed:
+                return None
             self._arrived.clear()
             await self._arrived.wait()
-        return self._take()
-
-    def rest(self) -> list[bytes]:
-        """All messages that wait."""
-        return [self._take() for _ in range(len(self._waiting))]
-
-    def _put(self, key: object, message: Mapping[str, Any]) -> None:
-        self._waiting[key] = orjson.dumps(message)
-        self._arrived.set()
-        self.begin()
-
-    def _take(self) -> bytes:
         key, message = self._waiting.popitem(last=False)
         if not isinstance(key, str):
             self._own -= 1
         self._left.set()
         return message
+
+    def _put(self, key: object, message: Mapping[str, Any] | Pieces) -> None:
+        if not self.is_heard or self._is_closed:
+            return
+        self._waiting[key] = message if isinstance(message, tuple) else (orjson.dumps(message),)
+        self._arrived.set()
+        self.begin()

@@ -4,13 +4,14 @@ from typing import Final
 
 from mcp_types import DiscoverResult, ServerCapabilities, ToolsCapability
 
-from mcptasks_server.dispatch import Request, Result, Services
+from mcptasks_server.dispatch import Services
 from mcptasks_server.era import SUPPORTED_VERSIONS, TASKS_EXTENSION
+from mcptasks_server.exchange import Exchange, Result
 
 CACHE_MS: Final = 60_000
 
 
-async def discover(_services: Services, _request: Request) -> Result:
+async def discover(_services: Services, _exchange: Exchange) -> Result:
     """What this server speaks and can do: the same for everybody."""
     return _RESULT
 

@@ -10,12 +10,10 @@ from mcp_types import CallToolRequestParams, PaginatedRequestParams
 from mcptasks_crds.arguments import EMPTY
 from mcptasks_crds.limits import ARGUMENTS_BYTES, KIB
 from mcptasks_crds.schemas import Violation
-from mcptasks_server.dispatch import Request, Result, Services, parsed
-from mcptasks_server.doors import Door, door_of
+from mcptasks_server.dispatch import Services, parsed
 from mcptasks_server.errors import InvalidParamsError
+from mcptasks_server.exchange import Exchange, Result
 from mcptasks_server.jsonrpc import quoted
-from mcptasks_server.parameters import check_mirrored
-from mcptasks_server.projection import created_task
 from mcptasks_server.tasks import NewTask
 from mcptasks_server.tools import JobTool
 
@@ -26,9 +24,9 @@ CACHE_MS: Final = 1000
 MAX_VIOLATION_LENGTH: Final = 500
 
 
-async def list_tools(services: Services, request: Request) -> Result:
+async def list_tools(services: Services, exchange: Exchange) -> Result:
     """The tools that can be called, by name, a page at a time."""
-    cursor = parsed(PaginatedRequestParams, _only(request, "cursor")).cursor
+    cursor = parsed(PaginatedRequestParams, _only(exchange, "cursor")).cursor
     after = None if cursor is None else _name_of(cursor)
     rest = [tool for tool in services.catalogue.tools() if after is None or tool.name > after]
     page = rest[:PAGE_SIZE]
@@ -43,30 +41,28 @@ async def list_tools(services: Services, request: Request) -> Result:
     return result
 
 
-async def call_tool(services: Services, request: Request) -> Result:
+async def call_tool(services: Services, exchange: Exchange) -> Result:
     """A call of a tool, through the door that its client can take."""
-    params = parsed(CallToolRequestParams, _only(request, "name", "arguments"))
+    params = parsed(CallToolRequestParams, _only(exchange, "name", "arguments"))
     tool = services.catalogue.find(params.name)
     if tool is None:
         raise InvalidParamsError(f"Unknown tool: {quoted(params.name)}")
-    door = door_of(request.envelope)
+    if not exchange.abilities.takes_task:
+        raise exchange.refused_task(required=True)
     arguments = params.arguments or {}
-    check_mirrored(request.headers, parameters=tool.mirrored, arguments=arguments)
+    exchange.check_mirrored(tool.mirrored, arguments)
     # A null is an object's absence to the wire, and would be a null to the pod.
-    source = EMPTY if params.arguments is None else request.sources["arguments"]
+    source = EMPTY if params.arguments is None else exchange.sources["arguments"]
     if len(source.encode()) > ARGUMENTS_BYTES:
         return tool_error(
             f"The arguments are larger than {ARGUMENTS_BYTES // KIB} KiB of JSON, the most a task can take: "
             "hand over large data by reference, such as a URL or a file's name"
         )
-    violation = tool.arguments.violation(request.params.get("arguments") or {})
+    violation = tool.arguments.violation(exchange.params.get("arguments") or {})
     if violation is not None:
         return tool_error(f"Invalid arguments: {_words(violation)}")
-    match door:
-        case Door.EXTENSION:
-            assert isinstance(tool, JobTool)
-            task = await services.tasks.create(_new_task(tool, source), caller=request.caller)
-            return created_task(task).members()
+    assert isinstance(tool, JobTool)
+    return exchange.handle(await services.tasks.create(_new_task(tool, source), caller=exchange.caller))
 
 
 def tool_error(text: str) -> dict[str, Any]:
@@ -91,9 +87,9 @@ def _words(violation: Violation) -> str:
     return text if len(text) <= MAX_VIOLATION_LENGTH else text[: MAX_VIOLATION_LENGTH - 3] + "..."
 
 
-def _only(request: Request, *names: str) -> dict[str, Any]:
+def _only(exchange: Exchange, *names: str) -> dict[str, Any]:
     """The named parameters: others (`task`, which this wire does not have) are not looked at."""
-    return {name: request.params[name] for name in names if name in request.params}
+    return {name: exchange.params[name] for name in names if name in exchange.params}
 
 
 def _cursor_of(name: str) -> str:

@@ -4,9 +4,9 @@ from mcptasks_server.metrics import Metrics
 from mcptasks_server.testing.wire import Wire
 
 
-def counted(metrics: Metrics) -> dict[tuple[str, str], float]:
+def counted(metrics: Metrics) -> dict[tuple[str, str, str], float]:
     return {
-        (sample.labels["method"], sample.labels["outcome"]): sample.value
+        (sample.labels["method"], sample.labels["era"], sample.labels["outcome"]): sample.value
         for metric in metrics.registry.collect()
         for sample in metric.samples
         if sample.name == "mcptasks_server_requests_total"
@@ -23,11 +23,11 @@ async def test_requests_are_counted_by_method_and_outcome(wire: Wire, metrics: M
     await wire.call("tools/list", headers={"Host": "evil.example"})
 
     assert counted(metrics) == {
-        ("tools/list", "ok"): 1,
-        ("tools/call", "ok"): 1,
-        ("tools/call", "tool_error"): 1,
-        ("tools/call", "-32602"): 1,
-        ("other", "-32601"): 1,
-        ("invalid", "-32700"): 1,
-        ("invalid", "-32600"): 1,
+        ("tools/list", "modern", "ok"): 1,
+        ("tools/call", "modern", "ok"): 1,
+        ("tools/call", "modern", "tool_error"): 1,
+        ("tools/call", "modern", "-32602"): 1,
+        ("other", "modern", "-32601"): 1,
+        ("invalid", "none", "-32700"): 1,
+        ("invalid", "none", "-32600"): 1,
     }

@@ -1,0 +1,129 @@
+"""An answer as a stream of server-sent events, once there is something to tell before it.
+
+Nothing is made, and no task started, for a request that is answered at once. Source: specification 2026-07-28,
+Streamable HTTP, "Receiving Messages"; HTML, "Server-sent events".
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from aiohttp import web
+
+from .outbox import Outbox
+
+EVENT_STREAM: Final = "text/event-stream"
+SILENCE_SECONDS: Final = 15.0
+"""After this long without an event a comment is sent, so that nothing on the way takes the stream for dead."""
+
+_REFUSED: Final = re.compile(r"q\s*=\s*0(\.0*)?")
+_HEADERS: Final = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+"""No proxy may keep, change or hold back what is streamed."""
+_BEGUN: Final = b": begun\n\n"
+_ALIVE: Final = b": alive\n\n"
+_LINE_ENDS: Final = (
+    (b"\n", b" "),
+    (b"\r", b" "),
+    (b"\xc2\x85", b"\\u0085"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+"""What ends a line for some reader, and what to write in its place. The first two can only stand between a JSON text's
+values (a tool's own text, as it wrote it), the others only in its strings."""
+
+
+def event(message: bytes) -> bytes:
+    """One message as one event on one `data:` line."""
+    for end, instead in _LINE_ENDS:
+        if end in message:
+            message = message.replace(end, instead)
+    return b"event: message\ndata: " + message + b"\n\n"
+
+
+def takes_streams(accept: str) -> bool:
+    """Whether a client that sends this `Accept` header says that it takes event streams. A wildcard does not say so."""
+    for each in accept.lower().split(","):
+        kind, *parameters = (part.strip() for part in each.split(";"))
+        if kind == EVENT_STREAM:
+            return not any(_REFUSED.fullmatch(parameter) for parameter in parameters)
+    return False
+
+
+class EventStream:
+    """The stream that the answer to one HTTP request becomes, should its outbox begin."""
+
+    def __init__(
+        self,
+        request: web.Request,
+        *,
+        headers: Mapping[str, str],
+        on_work: Callable[[], None] = lambda: None,
+        on_open: Callable[[], None] = lambda: None,
+        on_close: Callable[[], None] = lambda: None,
+        on_replaced: Callable[[], None] = lambda: None,
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
+        """`headers`: beside the stream's own. `on_work` is called where work begins that may take long, whether its
+        client takes streams or not."""
+        self._request, self._headers, self._silence = request, headers, silence_seconds
+        self._on_work, self._on_open, self._on_close = on_work, on_open, on_close
+        self._response: web.StreamResponse | None = None
+        self._pump: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self.outbox = Outbox(
+            is_heard=takes_streams(request.headers.get("Accept", "")), on_begin=self._begin, on_replaced=on_replaced
+        )
+        """Where what comes before the answer is put."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the answer must come as an event."""
+        return self._pump is not None
+
+    async def finish(self, answer: bytes) -> web.StreamResponse:
+        """Send what still waits, then the answer as the last event; end the stream."""
+        assert self._pump is not None
+        self.outbox.close()
+        await self._pump
+        assert self._response is not None
+        try:
+            await self._response.write(event(answer))
+            await self._response.write_eof()
+        except ConnectionError:
+            pass  # the client has gone, which the connection's own end tells
+        return self._response
+
+    def close(self) -> None:
+        """Send nothing more, whatever waits: the client has gone, or has its answer."""
+        self.outbox.close()
+        if self._pump is not None and not self._is_closed:
+            self._is_closed = True
+            self._pump.cancel()
+            self._on_close()
+
+    def _begin(self) -> None:
+        self._on_work()
+        if self.outbox.is_heard:
+            self._on_open()
+            self._response = web.StreamResponse(headers={**self._headers, **_HEADERS})
+            self._response.content_type = EVENT_STREAM
+            self._pump = asyncio.create_task(self._write(self._response))
+
+    async def _write(self, response: web.StreamResponse) -> None:
+        try:
+            await response.prepare(self._request)
+            await response.write(_BEGUN)
+            while True:
+                try:
+                    async with asyncio.timeout(self._silence):
+                        message = await self.outbox.next()
+                except TimeoutError:
+                    await response.write(_ALIVE)
+                    continue
+                if message is None:
+                    return
+                await response.write(event(b"".join(message)))
+        except ConnectionError:
+            # The client has gone: whoever makes its answer is cancelled by its connection's end.
+            self.outbox.close()
