@@ -43,3 +43,12 @@ def test_scenarios_are_counted_by_what_they_left(results: Path) -> None:
 
     assert outcome.scenarios == {"tools-list", "tasks-lifecycle"}
     assert outcome.summary == "2 scenarios, 1 FAILURE, 1 SKIPPED, 1 INFO, 1 SUCCESS, 1 WARNING"
+
+
+def test_a_scenario_that_left_no_checks_is_a_failure(results: Path) -> None:
+    (results / "server-ping-2026-11-30T03-31-43-397Z").mkdir()
+
+    outcome = read_outcome(results)
+
+    assert "FAILURE ping results: the scenario broke off" in outcome.findings
+    assert "ping" in outcome.scenarios
