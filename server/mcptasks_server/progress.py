@@ -5,10 +5,14 @@ last value plus a hair. Without the client's token nothing is sent.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
 
+from mcptasks_crds import jsontext
+
+from .errors import InvalidParamsError
 from .outbox import Outbox
 
 SLOT: Final = "progress"
@@ -17,10 +21,22 @@ SLOT: Final = "progress"
 class ProgressLine:
     """The progress notifications of one request."""
 
-    def __init__(self, outbox: Outbox, *, token: str | None) -> None:
-        """`token`: as JSON text, as the client wrote it; None where it wants no progress."""
-        self._outbox, self._token = outbox, token
-        self._last = -math.inf
+    def __init__(
+        self,
+        outbox: Outbox,
+        *,
+        token: str | None,
+        after: float = -math.inf,
+        meta: Mapping[str, Any] | None = None,
+        slot: str = SLOT,
+    ) -> None:
+        """`token`: as JSON text, as the client wrote it; None where it wants no progress.
+
+        `after`: what may have been told under this token already. `meta`: each notification's `_meta`. `slot`: another
+        one for each line of one outbox.
+        """
+        self._outbox, self._token, self._meta, self._slot = outbox, token, meta, slot
+        self._last = after
         self._total: float | None = None
 
     @property
@@ -52,5 +68,24 @@ class ProgressLine:
             params["total"] = self._total
         if message:
             params["message"] = message
+        if self._meta is not None:
+            params["_meta"] = self._meta
         notification = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
-        self._outbox.replace(SLOT, notification)
+        self._outbox.replace(self._slot, notification)
+
+
+def token_of(params: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
+    """The progress token of a request, as the text that its client wrote; None where it wants no progress.
+
+    `sources`: each member of `params` as its client wrote it.
+
+    Raises:
+        InvalidParamsError: it is neither a string nor an integer.
+    """
+    meta = params.get("_meta")
+    token = meta.get("progressToken") if isinstance(meta, Mapping) else None
+    if token is None:
+        return None
+    if isinstance(token, bool) or not isinstance(token, str | int):
+        raise InvalidParamsError("Invalid params: _meta/progressToken: must be a string or an integer")
+    return jsontext.members(sources["_meta"])["progressToken"]

@@ -19,7 +19,7 @@ from mcptasks_server.headers import Headers
 from mcptasks_server.jsonrpc import Message
 from mcptasks_server.outbox import Outbox
 from mcptasks_server.parameters import check_mirrored
-from mcptasks_server.progress import ProgressLine
+from mcptasks_server.progress import ProgressLine, token_of
 from mcptasks_server.projection import complete_result, created_task
 
 from . import mrtr
@@ -120,7 +120,7 @@ def exchange_of(
         sources=message.sources,
         headers=headers,
         outbox=outbox,
-        progress=ProgressLine(outbox, token=_progress_token(meta, message.sources)),
+        progress=ProgressLine(outbox, token=token_of(params, message.sources)),
         claims=retry.claims,
         responses=retry.responses,
         response_sources=retry.sources,
@@ -144,15 +144,6 @@ def _abilities(envelope: Envelope, *, can_retry: bool) -> Abilities:
         roots=is_declared(InputRequest(method=LIST_ROOTS), declared),
         capabilities=declared,
     )
-
-
-def _progress_token(meta: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
-    token = meta.get("progressToken")
-    if token is None:
-        return None
-    if isinstance(token, bool) or not isinstance(token, str | int):
-        raise InvalidParamsError("Invalid params: _meta/progressToken: must be a string or an integer")
-    return jsontext.members(sources["_meta"])["progressToken"]
 
 
 def _log_level(meta: Mapping[str, Any]) -> str | None:
