@@ -17,6 +17,7 @@ from .jsonrpc import Message, Response
 from .outbox import Outbox
 from .signing import Signer
 from .tasks import TaskStore
+from .toolpack.packs import Packs
 from .tools import Catalogue
 from .watching import Watches
 
@@ -33,6 +34,8 @@ class Services:
     tasks: TaskStore
     signer: Signer = field(default_factory=Signer.ephemeral)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    packs: Packs = field(default_factory=Packs)
+    """What runs in this process: prompts and resources; its tools are in the catalogue."""
     notices: Watches = field(default_factory=Watches)
     """Who is to be told that a list (see `Topic`), or a resource, may have changed."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
