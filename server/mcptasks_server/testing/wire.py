@@ -18,10 +18,13 @@ from mcptasks_server.headers import NAMED_BY, PROTOCOL_VERSION
 from .answers import Answer, Stream
 from .judges import MODERN, Asked
 
-__all__ = ["VERSION", "WITH_TASKS", "Answer", "Stream", "Wire"]
+__all__ = ["VERSION", "WITH_FORMS", "WITH_TASKS", "Answer", "Stream", "Wire"]
 
 VERSION: Final = MODERN
 WITH_TASKS: Final[Mapping[str, Any]] = {"extensions": {TASKS_EXTENSION: {}}}
+
+WITH_FORMS: Final[Mapping[str, Any]] = {**WITH_TASKS, "elicitation": {}}
+"""A client of tasks that can also put a form before a person."""
 
 
 class Wire:
