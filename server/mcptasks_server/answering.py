@@ -5,11 +5,8 @@ Every door's answers come through here (`TaskStore.answer`), so that what is sto
 
 from collections.abc import Mapping
 
-from mcp_types import ElicitResult
-from pydantic import ValidationError
-
-from mcptasks_crds import jsontext
 from mcptasks_crds.asking import OpenQuestion, open_questions
+from mcptasks_crds.forms import violation_of_answer
 from mcptasks_crds.limits import ANSWER_STORED_BYTES, KIB, stored_bytes
 from mcptasks_crds.task import McpTask
 
@@ -46,7 +43,6 @@ def check_answer(key: str, text: str, question: OpenQuestion) -> None:
     """
     if stored_bytes(text) > ANSWER_STORED_BYTES:
         raise InvalidAnswerError(key, f"is larger than {ANSWER_STORED_BYTES // KIB} KiB")
-    try:
-        ElicitResult.model_validate(jsontext.parse(text))
-    except (ValidationError, jsontext.JsonTextError) as error:
-        raise InvalidAnswerError(key, "is no elicitation result") from error
+    violation = violation_of_answer(question.requested_schema, text)
+    if violation is not None:
+        raise InvalidAnswerError(key, f"is not what was asked for: {violation}")

@@ -1,37 +1,43 @@
-"""Which door a plain `tools/call` goes through.
+"""Which door a call of a tool goes through: how its client gets to know what becomes of it. Pure."""
 
-Today there is one: the tasks extension. The held call (a client that cannot be given a task) will be the second one,
-chosen here by the tool's `taskSupport` and `withoutTasks`.
-"""
+from dataclasses import dataclass
 
-from enum import Enum, auto
+from mcptasks_crds.policy import TaskSupport
 
-from .era import TASKS_EXTENSION, Envelope
-from .errors import MissingCapabilityError
+from .exchange import Abilities
+from .tools import JobTool
 
 
-class Door(Enum):
-    """A way to a task."""
-
-    EXTENSION = auto()
-    """The client is given the task's handle, and polls."""
+@dataclass(frozen=True, kw_only=True)
+class Handle:
+    """The call is answered at once, with the task's handle in the era's own form."""
 
 
-def require_tasks(envelope: Envelope, *, why: str) -> None:
-    """That this very request's client can be given a task.
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """The call is held open until the task ends."""
 
-    Raises:
-        MissingCapabilityError: it did not declare the extension.
-    """
-    if not envelope.declares_tasks:
-        raise MissingCapabilityError({"extensions": {TASKS_EXTENSION: {}}}, why=why)
+    seconds: float | None
+    """After how long its answer becomes a result that names the task; None: never."""
 
 
-def door_of(envelope: Envelope) -> Door:
-    """The door for a call.
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """There is no door: nothing may be created."""
 
-    Raises:
-        MissingCapabilityError: there is none for this client; nothing may be created.
-    """
-    require_tasks(envelope, why=f"this tool only runs as a task ({TASKS_EXTENSION})")
-    return Door.EXTENSION
+    required: bool
+    """Whether the tool only runs as a task; else it never does, and its client wants one."""
+
+
+Door = Handle | Held
+
+
+def door_of(tool: JobTool, abilities: Abilities) -> Door | Refused:
+    """The door of a call, by what the tool's author wants and what this request's client can do."""
+    match tool.support:
+        case TaskSupport.REQUIRED:
+            return Handle() if abilities.takes_task else Refused(required=True)
+        case TaskSupport.FORBIDDEN:
+            return Refused(required=False) if abilities.wants_task else Held(seconds=None)
+        case TaskSupport.OPTIONAL:
+            return Handle() if abilities.takes_task else Held(seconds=tool.hold_seconds)

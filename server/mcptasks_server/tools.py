@@ -1,16 +1,21 @@
 """A tool that can be called: an McpTool, made ready once a generation, or one that runs in this process."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import orjson
 
 from mcptasks_crds.mirrored import MirroredParameter, mirrored_parameters
+from mcptasks_crds.policy import Access, TaskSupport
+from mcptasks_crds.questions import TaskQuestion, as_asked
 from mcptasks_crds.schemas import Schema
-from mcptasks_crds.tool import McpTool
+from mcptasks_crds.tool import McpTool, ToolSpec
 
+from .caller import Caller
 from .exchange import Exchange, Result
+from .handles import HANDLE_SCHEMA
+from .unions import either
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +32,17 @@ class Tool:
     """The arguments that must stand in headers too."""
     listed: bytes
     """Its entry in `tools/list`, as JSON."""
+    access: Access | None = None
+    """Who may see and call it; everybody if None."""
+
+    @property
+    def task_support(self) -> TaskSupport:
+        """Whether a call becomes a task that its client knows of."""
+        return TaskSupport.FORBIDDEN
+
+    def admits(self, caller: Caller) -> bool:
+        """Whether a caller may see and call it: for all others it does not exist."""
+        return self.access is None or self.access.admits(caller.name, caller.groups)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +55,21 @@ class JobTool(Tool):
     """The McpTool's generation that all this was made from."""
     retention_seconds: int
     poll_interval_ms: int
+    support: TaskSupport = TaskSupport.OPTIONAL
+    hold_seconds: float | None = None
+    """How long a plain call is held before its client gets a handle; None: until the task ends."""
+    questions: Mapping[str, TaskQuestion] = field(default_factory=dict)
+    """What is asked before the pod starts."""
+
+    @property
+    def task_support(self) -> TaskSupport:
+        """Whether a call becomes a task that its client knows of."""
+        return self.support
+
+    @property
+    def may_hand_out(self) -> bool:
+        """Whether a plain call may be answered by a handle in place of the tool's own result."""
+        return self.hold_seconds is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +117,10 @@ def make_tool(resource: McpTool) -> JobTool:
         listed=orjson.dumps(_listed(resource)),
         retention_seconds=spec.retention_seconds,
         poll_interval_ms=spec.poll_interval_ms,
+        support=spec.task_support,
+        hold_seconds=spec.held_seconds,
+        questions=as_asked(spec.questions),
+        access=spec.access,
     )
 
 
@@ -94,7 +129,7 @@ def _listed(resource: McpTool) -> dict[str, Any]:
     spec = resource.spec
     optional = {
         "title": spec.title,
-        "outputSchema": spec.output_schema,
+        "outputSchema": _output_schema(spec),
         "annotations": spec.annotations,
         "icons": spec.icons,
     }
@@ -104,3 +139,13 @@ def _listed(resource: McpTool) -> dict[str, Any]:
         "inputSchema": spec.input_schema,
         **{name: value for name, value in optional.items() if value is not None},
     }
+
+
+def _output_schema(spec: ToolSpec) -> Mapping[str, Any] | None:
+    """The schema that every result conforms to: a handle too, where one may come in place of the tool's own result.
+
+    The same for everybody, whichever door they take, for a list does not depend on who asks how.
+    """
+    if spec.output_schema is None or spec.held_seconds is None:
+        return spec.output_schema
+    return either(spec.output_schema, HANDLE_SCHEMA)
