@@ -64,6 +64,8 @@ class FaultProxy:
         self.requests: list[Request] = []
         self.muted: str | None = None
         """A regular expression: the watches whose path it is found in go on, and bring nothing."""
+        self.watch_delay_seconds = 0.0
+        """How much later than the API server says it a watch that begins from now on brings it."""
         self._connections: set[asyncio.Transport] = set()
         self._is_cut = False
         self.faults: list[Fault] = []
@@ -148,7 +150,10 @@ class FaultProxy:
         ) as answer:
             if fault is not None:
                 await self._spoil(fault, incoming)
-            return await _pass_on(incoming, answer, is_heard=lambda: not self._is_mute(request))
+            chunks: AsyncIterator[bytes] = answer.content.iter_any()
+            if request.is_watch and self.watch_delay_seconds:
+                chunks = _later(chunks, self.watch_delay_seconds)
+            return await _pass_on(incoming, answer, chunks, is_heard=lambda: not self._is_mute(request))
 
     def _is_mute(self, request: Request) -> bool:
         return request.is_watch and self.muted is not None and re.search(self.muted, request.path) is not None
@@ -163,14 +168,41 @@ class FaultProxy:
             incoming.transport.abort()
 
 
+async def _later(chunks: AsyncIterator[bytes], seconds: float) -> AsyncIterator[bytes]:
+    """The same chunks, each so much later: none waits for the one before it."""
+    loop = asyncio.get_running_loop()
+    on_the_way: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
+
+    async def take() -> None:
+        try:
+            async for chunk in chunks:
+                on_the_way.put_nowait((loop.time() + seconds, chunk))
+        finally:
+            on_the_way.put_nowait(None)
+
+    taking = asyncio.create_task(take())
+    try:
+        while (next_one := await on_the_way.get()) is not None:
+            due, chunk = next_one
+            await asyncio.sleep(due - loop.time())
+            yield chunk
+        await taking
+    finally:
+        taking.cancel()
+
+
 async def _pass_on(
-    incoming: web.Request, answer: aiohttp.ClientResponse, *, is_heard: Callable[[], bool]
+    incoming: web.Request,
+    answer: aiohttp.ClientResponse,
+    chunks: AsyncIterator[bytes],
+    *,
+    is_heard: Callable[[], bool],
 ) -> web.StreamResponse:
     headers: dict[str, Any] = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
     response = web.StreamResponse(status=answer.status, headers=headers)
     try:
         await response.prepare(incoming)
-        async for chunk in answer.content.iter_any():
+        async for chunk in chunks:
             if is_heard():
                 await response.write(chunk)
         await response.write_eof()
