@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 import structlog
@@ -14,7 +14,7 @@ from kubernetes.aio.config import ConfigException
 
 from mcptasks_crds.kube import DEEPEST_STACK, Kube
 
-from .app import create_app, create_metrics_app
+from .app import create_app, create_metrics_app, with_packs
 from .caller import CallerPolicy, NoAuthentication
 from .cluster.backend import Backend
 from .guards import Guards
@@ -23,6 +23,11 @@ from .logs import configure_logs
 from .metrics import Metrics
 from .settings import Settings, SettingsError, settings_from
 from .tokens import TokenAuthentication, TokensError
+from .toolpack.errors import PackError
+from .toolpack.loading import load_packs
+from .toolpack.packs import packs_of
+from .toolpack.running import Runner
+from .toolpack.watchdog import Watchdog
 
 GRACE_SECONDS: Final = 10.0
 """How long requests that are under way may take once the process was told to end."""
@@ -39,6 +44,9 @@ def main() -> None:
     sys.setrecursionlimit(DEEPEST_STACK)
     try:
         asyncio.run(_run(settings))
+    except PackError as error:
+        sys.stderr.write(f"mcptasks-server: {error}\n")
+        sys.exit(2)
     except TokensError as error:
         sys.stderr.write(f"mcptasks-server: MCPTASKS_TOKENS_FILE: {error}\n")
         sys.exit(2)
@@ -61,11 +69,13 @@ async def _run(settings: Settings) -> None:
 async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
     """Serve for as long as the context lasts; gives the addresses of the MCP and the metrics listener."""
     metrics = Metrics()
+    runner = Runner(threads=settings.tool_pack_threads, counts=metrics)
+    packs = packs_of(load_packs(settings.tool_packs), runner=runner)
     async with await Kube.connect(kubeconfig=settings.kubeconfig, context=settings.context) as kube:
         backend = Backend(kube, namespace=settings.namespace, metrics=metrics)
         health = Health(ready=backend.what_is_missing, live=backend.what_is_broken)
         app = create_app(
-            backend.services,
+            with_packs(backend.services, packs),
             callers=callers_of(settings),
             guards=Guards(hosts=settings.allowed_hosts, origins=settings.allowed_origins),
             health=health,
@@ -73,7 +83,9 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
             max_body_bytes=settings.max_body_bytes,
             require_task_name=settings.require_task_name_header,
         )
-        async with backend.running():
+        async with AsyncExitStack() as stack:
+            stack.enter_context(Watchdog(on_block=metrics.loop_blocks.inc).watching())
+            await stack.enter_async_context(backend.running())
             server = await _listen(app, host=settings.host, port=settings.port)
             exporter = await _listen(create_metrics_app(metrics), host=settings.host, port=settings.metrics_port)
             addresses = (server.addresses[0], exporter.addresses[0])

@@ -1,11 +1,13 @@
 """The web applications, put together from their collaborators. No behaviour."""
 
 import asyncio
+from dataclasses import replace
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from .caller import CallerPolicy
+from .catalogue import CombinedCatalogue
 from .dispatch import Services
 from .guards import Guards
 from .health import LIVE_PATH, READY_PATH, Health
@@ -13,6 +15,8 @@ from .http import PATH, McpEndpoint
 from .legacy import LegacyEra
 from .metrics import Metrics
 from .modern import ModernEra
+from .modern.table import methods_of
+from .toolpack.packs import Packs
 
 
 def create_app(
@@ -27,7 +31,12 @@ def create_app(
 ) -> web.Application:
     """The application that clients and probes talk to. Run it with `handler_cancellation=True`."""
     endpoint = McpEndpoint(
-        modern=ModernEra(services=services, callers=callers, require_task_name=require_task_name),
+        modern=ModernEra(
+            services=services,
+            callers=callers,
+            methods=methods_of(services.packs),
+            require_task_name=require_task_name,
+        ),
         legacy=LegacyEra(),
         guards=guards,
         max_body_bytes=max_body_bytes,
@@ -38,6 +47,11 @@ def create_app(
     app.router.add_get(LIVE_PATH, health.livez)
     app.router.add_get(READY_PATH, health.readyz)
     return app
+
+
+def with_packs(services: Services, packs: Packs) -> Services:
+    """The same, with what runs in this process beside what the cluster has."""
+    return replace(services, packs=packs, catalogue=CombinedCatalogue(services.catalogue, packs=packs.tools))
 
 
 def create_metrics_app(metrics: Metrics) -> web.Application:

@@ -37,6 +37,17 @@ class Metrics:
             "Notifications that were never sent, for a newer one took their place while their reader was slow.",
             registry=self.registry,
         )
+        self.inline_threads: Final = Gauge(
+            "mcptasks_server_inline_threads",
+            "Threads that run functions of tool packs: in a call's time (`busy`), or after it (`stuck`).",
+            ["state"],
+            registry=self.registry,
+        )
+        self.loop_blocks: Final = Counter(
+            "mcptasks_server_loop_blocks",
+            "How often the event loop stood still for more than a second. The log says where.",
+            registry=self.registry,
+        )
         self.tasks_created: Final = Counter("mcptasks_server_tasks_created", "Tasks created.", registry=self.registry)
         self.task_reads: Final = Counter(
             "mcptasks_server_task_reads",
@@ -57,3 +68,8 @@ class Metrics:
         self.cached_objects: Final = Gauge(
             "mcptasks_server_cached_objects", "Objects in the cache.", ["kind"], registry=self.registry
         )
+
+    def threads(self, *, busy: int, stuck: int) -> None:
+        """How many threads run functions of packs, and how many of these run on after their call was over."""
+        self.inline_threads.labels("busy").set(busy - stuck)
+        self.inline_threads.labels("stuck").set(stuck)

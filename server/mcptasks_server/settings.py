@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from .toolpack.running import DEFAULT_THREADS
+
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 """Where a pod finds the name of its own namespace."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
@@ -31,6 +33,10 @@ class Settings:
     max_body_bytes: int
     tokens_file: Path | None
     """Whose each bearer token is; None where callers are not told apart."""
+    tool_packs: tuple[str, ...] | None
+    """Which tool packs are loaded, by entry point or as `module:attribute`; None: all that are installed."""
+    tool_pack_threads: int
+    """How many sync functions of packs may run at once."""
     require_task_name_header: bool
     """Whether a request about a task must name it in `Mcp-Name` too, as the extension says."""
     log_level: str
@@ -55,6 +61,8 @@ def settings_from(environment: Mapping[str, str], *, namespace_file: Path = NAME
         allowed_origins=frozenset(name.rstrip("/") for name in _names(given, "MCPTASKS_ALLOWED_ORIGINS")),
         tokens_file=_tokens_file(given),
         max_body_bytes=_number(given, "MCPTASKS_MAX_BODY_BYTES", 1_048_576, least=1024, most=64 * 1_048_576),
+        tool_packs=_tool_packs(given),
+        tool_pack_threads=_number(given, "MCPTASKS_TOOLPACK_THREADS", DEFAULT_THREADS, least=1, most=256),
         require_task_name_header=_switch(given, "MCPTASKS_REQUIRE_TASK_NAME_HEADER", default=True),
         log_level=_log_level(given),
     )
@@ -83,6 +91,13 @@ def _switch(given: Mapping[str, str], name: str, *, default: bool) -> bool:
 
 def _names(given: Mapping[str, str], name: str) -> list[str]:
     return [part.strip() for part in given.get(name, "").split(",") if part.strip()]
+
+
+def _tool_packs(given: Mapping[str, str]) -> tuple[str, ...] | None:
+    """`none` is none: an empty variable counts as not set, which means all."""
+    if "MCPTASKS_TOOLPACKS" not in given:
+        return None
+    return tuple(name for name in _names(given, "MCPTASKS_TOOLPACKS") if name != "none")
 
 
 def _tokens_file(given: Mapping[str, str]) -> Path | None:

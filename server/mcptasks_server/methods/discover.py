@@ -8,12 +8,14 @@ from mcptasks_server.dispatch import Services
 from mcptasks_server.era import SUPPORTED_VERSIONS, TASKS_EXTENSION
 from mcptasks_server.exchange import Exchange, Result
 
+from .packs import capabilities_of
+
 CACHE_MS: Final = 60_000
 
 
-async def discover(_services: Services, _exchange: Exchange) -> Result:
+async def discover(services: Services, _exchange: Exchange) -> Result:
     """What this server speaks and can do: the same for everybody."""
-    return _RESULT
+    return {**_RESULT, "capabilities": {**_RESULT["capabilities"], **capabilities_of(services.packs)}}
 
 
 _RESULT: Final[Result] = DiscoverResult(
