@@ -82,13 +82,14 @@ class EventStream:
         return self._pump is not None
 
     async def finish(self, answer: bytes) -> web.StreamResponse:
-        """Send what still waits, then the answer as the last event; end the stream."""
+        """Send what still waits, then the answer as the last event; end the stream. An empty answer is none."""
         assert self._pump is not None
         self.outbox.close()
         await self._pump
         assert self._response is not None
         try:
-            await self._response.write(event(answer))
+            if answer:
+                await self._response.write(event(answer))
             await self._response.write_eof()
         except ConnectionError:
             pass  # the client has gone, which the connection's own end tells

@@ -26,6 +26,7 @@ from .errors import (
     WrongVerbError,
 )
 from .eventstream import EventStream
+from .exchange import Result
 from .guards import ALLOWED_METHODS, Guards
 from .jsonrpc import IdentifiedError, Message, Response, error_response, parse, result_response
 from .metrics import Metrics
@@ -159,9 +160,11 @@ class McpEndpoint:
         assert handling.stream is not None
         began = time.perf_counter()
         answer = await handling.era.answer(message, request.headers, handling.stream.outbox)
-        self._count(handling, "tool_error" if answer.result.get("isError") is True else "ok")
+        self._count(handling, _outcome_of(answer.result))
         if not handling.stream.has_begun:
             self._metrics.request_seconds.labels(handling.label).observe(time.perf_counter() - began)
+        if answer.result is None:
+            return Reply(status=HTTPStatus.ACCEPTED)
         return Reply(body=result_response(message_id, answer.result), headers=answer.headers)
 
     def _stream(self, request: web.Request, handling: Handling) -> EventStream:
@@ -216,6 +219,12 @@ class McpEndpoint:
 
     def _too_large(self) -> BodyTooLargeError:
         return BodyTooLargeError(f"The body is larger than {self._max_body} bytes, the most that this server reads")
+
+
+def _outcome_of(result: Result | None) -> str:
+    if result is None:
+        return "withdrawn"
+    return "tool_error" if result.get("isError") is True else "ok"
 
 
 def _headers_of(error: RpcError) -> dict[str, str]:
