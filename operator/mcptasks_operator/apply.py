@@ -12,18 +12,19 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.kube import EVENTS, JOBS, PODS, TASKS, ConflictError, KubeError, NotFoundError, RejectedError
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import McpTask, TaskStatus
+from mcptasks_crds.times import format_time
 from mcptasks_crds.tool import McpTool
 
 from .cleanup import STOP_NOW_SECONDS
 from .cluster import Cluster
-from .decision import Action, DeleteTask, RecordEvent, RetireJob, StopJob
+from .decision import Action, DeleteJob, DeleteTask, RecordEvent, ReleaseJob, RetireJob, StopJob
 from .errors import JobRefusedError, NotLeadingError
 from .events import event_manifest
 from .jobs import render
 from .leadership import Leadership
-from .observation import Refusal
+from .observation import Absent, Refusal
 from .patches import merge_patch
-from .store import Store
+from .store import Store, version_of
 
 JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
 """Set by Kubernetes on each pod of a Job: https://kubernetes.io/docs/reference/labels-annotations-taints/"""
@@ -89,6 +90,33 @@ class Applier:
             return Refusal(reason=Reason.JOB_REJECTED, message=refused.words)
         return self._seen_job(made, task)
 
+    async def release_job(self, release: ReleaseJob) -> Json | Absent | Refusal:
+        """Let a Job start that was held back. Its pod template may change in this one patch: it never had a pod."""
+        if not self.leadership.holds():
+            raise NotLeadingError("another operator may be acting: no Job is let start")
+        released = {names.RELEASED_ANNOTATION: format_time(release.at)}
+        answers = {names.ANSWERS_ANNOTATION: release.answers}
+        patch = {
+            "metadata": {"uid": release.uid, "annotations": released},
+            "spec": {"suspend": False, "template": {"metadata": {"annotations": answers}}},
+        }
+        try:
+            made = await self.cluster.patch(JOBS, self.namespace, release.name, patch)
+        except NotFoundError:
+            return self._lost_job(release.name)
+        except RejectedError as refused:
+            if await self._has_uid(release.name, release.uid):
+                return Refusal(reason=Reason.JOB_REJECTED, message=refused.words)
+            return self._lost_job(release.name)
+        self.store.put(JOBS, made)
+        return made
+
+    def _lost_job(self, name: str) -> Absent:
+        known = self.store.get(JOBS, name)
+        if known is not None:
+            self.store.remove(JOBS, name, version=version_of(known))
+        return Absent.CONFIRMED
+
     async def write_status(self, task: McpTask, status: TaskStatus) -> Json | None:
         """Write what differs from the task's status, if anything does.
 
@@ -127,6 +155,8 @@ class Applier:
         match action:
             case StopJob():
                 await self._patch_job(action.name, action.uid, {"activeDeadlineSeconds": STOP_NOW_SECONDS})
+            case DeleteJob():
+                await self._delete_job(action)
             case RetireJob():
                 changes: Json = {"ttlSecondsAfterFinished": action.ttl_seconds}
                 if action.stop:
@@ -157,6 +187,12 @@ class Applier:
         except NotFoundError:
             return False
         return bool(found["metadata"]["uid"] == uid)
+
+    async def _delete_job(self, action: DeleteJob) -> None:
+        try:
+            await self.cluster.delete(JOBS, self.namespace, action.name, uid=action.uid)
+        except (NotFoundError, ConflictError):
+            _log.debug("job_gone_before_deletion", job=action.name, uid=action.uid)
 
     async def _delete_task(self, task: McpTask, uid: str) -> None:
         name = task.metadata.name

@@ -8,7 +8,7 @@ from typing import Final
 
 from mcptasks_crds.task import TaskStatus
 
-from .decision import Action, Decision, DeleteTask, RetireJob
+from .decision import Action, Decision, DeleteJob, DeleteTask, RetireJob
 from .expiry import retention
 from .observation import JobView, Observation, PodSeen
 from .situation import is_over
@@ -42,6 +42,8 @@ def retirement(observation: Observation, status: TaskStatus) -> tuple[tuple[Acti
         return (), None
     if not job.is_ours and (status.job is None or status.job.uid != job.uid):
         return (), None
+    if job.is_held_back:
+        return (DeleteJob(name=job.name, uid=job.uid),), None
     ended_at = _ended_at(observation, status)
     patience = ended_at + _LINGER
     running = not job.finished and not job.failure_reason

@@ -13,7 +13,7 @@ from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import TaskStatus
 
 from .cleanup import STOP_NOW_SECONDS, after_the_end, retirement
-from .decision import Action, Decision, RecordEvent, StopJob
+from .decision import Action, Decision, DeleteJob, RecordEvent, StopJob
 from .ending import (
     ended_by_itself,
     gave_a_result,
@@ -24,6 +24,7 @@ from .ending import (
     pod_was_deleted,
 )
 from .expiry import renewal
+from .holding import is_held_back
 from .observation import Observation
 from .situation import Situation
 from .starting import has_no_job, name_is_taken
@@ -37,14 +38,14 @@ _GOOD: Final = frozenset({Reason.SUCCEEDED, Reason.CANCELLED})
 
 LADDER: Final[tuple[Callable[[Situation], Verdict | None], ...]] = (
     gave_a_result,
-    # Here a question before the task, and our own queue, will keep a task from having a Job at all.
+    # Here our own queue will keep a task from having a Job at all.
     name_is_taken,
     has_no_job,
     is_stopping,
     ended_by_itself,  # retries: a failure that is not the last attempt's passes on from here
     cancel_is_wanted,
     job_is_gone,
-    # Here a suspended Job waits for its queue, Kueue or an approval; its start deadline has not begun.
+    is_held_back,  # and here its queue, or Kueue, will hold it back too
     job_passed_its_deadline,
     pod_failed,
     pod_was_deleted,
@@ -94,6 +95,8 @@ def _go_on(situation: Situation, verdict: GoOn) -> Decision:
 
 def _stop_job(situation: Situation) -> tuple[Action, ...]:
     job = situation.job
+    if job is not None and job.is_held_back and not job.deleting:
+        return (DeleteJob(name=job.name, uid=job.uid),)
     if job is None or job.finished or job.deleting or job.active_deadline_seconds == STOP_NOW_SECONDS:
         return ()
     return (StopJob(name=job.name, uid=job.uid),)

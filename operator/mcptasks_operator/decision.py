@@ -30,6 +30,17 @@ class CreateJob:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReleaseJob:
+    """Let a Job start that was held back, and give its pod the answers, in one patch."""
+
+    name: str
+    uid: str
+    answers: str
+    """What the pod's file of answers holds."""
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReadLog:
     """Read the end of the tool's log."""
 
@@ -37,12 +48,20 @@ class ReadLog:
     container: str
 
 
-Need = ConfirmJob | ConfirmPods | CreateJob | ReadLog
+Need = ConfirmJob | ConfirmPods | CreateJob | ReleaseJob | ReadLog
 
 
 @dataclass(frozen=True, kw_only=True)
 class StopJob:
     """Let Kubernetes end the Job's pod (`activeDeadlineSeconds: 1`); the Job stays."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteJob:
+    """Remove a Job that was held back: it never had a pod, and is never to have one."""
 
     name: str
     uid: str
@@ -74,7 +93,7 @@ class RecordEvent:
     message: str
 
 
-Action = StopJob | RetireJob | DeleteTask | RecordEvent
+Action = StopJob | DeleteJob | RetireJob | DeleteTask | RecordEvent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ Pure: the same task and tool give the same Job, so that a second POST of it chan
 from typing import Any, Final
 
 from mcptasks_crds import arguments, jsontext, names
+from mcptasks_crds.asking import open_questions
 from mcptasks_crds.base import Json
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.schemas import Schema, SchemaError
@@ -66,6 +67,7 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool) -> Json:
     }
     template["metadata"]["labels"].update(labels)
     execution = execution_of(tool, template["spec"])
+    waits = bool(open_questions(task))
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -76,6 +78,7 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool) -> Json:
             "annotations": {
                 **tool.spec.job.metadata.annotations,
                 names.EXECUTION_ANNOTATION: execution_to_json(execution),
+                **({names.RELEASED_ANNOTATION: ""} if waits else {}),
             },
             "ownerReferences": [_owner(task)],
         },
@@ -85,6 +88,8 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool) -> Json:
             "backoffLimit": 0,
             "completions": 1,
             "parallelism": 1,
+            # The tool is taken as it was when it was called; the answer is waited for with the Job there already.
+            **({"suspend": True} if waits else {}),
             "podReplacementPolicy": "Failed",
             "activeDeadlineSeconds": execution.start_deadline_seconds
             + execution.timeout_seconds

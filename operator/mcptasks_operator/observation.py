@@ -97,6 +97,10 @@ class JobView:
     failure_message: str
     active_deadline_seconds: int | None
     ttl_seconds_after_finished: int | None
+    is_held_back: bool
+    """It was made suspended and was not let start yet: it never had a pod."""
+    released_at: datetime | None
+    """When a Job that was held back was let start."""
     execution: Execution | None
     """None where the annotation is missing or unreadable, as on a Job that is not ours."""
 

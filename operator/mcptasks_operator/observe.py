@@ -27,18 +27,22 @@ def job_view(document: Json, *, task_uid: str) -> JobView:
     metadata, spec = document["metadata"], document.get("spec", {})
     conditions = _true_conditions(document)
     failure = next((conditions[kind] for kind in _FAILED if kind in conditions), {})
-    annotation = metadata.get("annotations", {}).get(names.EXECUTION_ANNOTATION)
+    annotations = metadata.get("annotations", {})
+    annotation, released = annotations.get(names.EXECUTION_ANNOTATION), annotations.get(names.RELEASED_ANNOTATION)
+    finished = any(kind in conditions for kind in _ENDED)
     return JobView(
         name=metadata["name"],
         uid=metadata["uid"],
         is_ours=any(owner["uid"] == task_uid for owner in metadata.get("ownerReferences", ())),
         created_at=parse_time(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
-        finished=any(kind in conditions for kind in _ENDED),
+        finished=finished,
         failure_reason=failure.get("reason", ""),
         failure_message=failure.get("message", ""),
         active_deadline_seconds=spec.get("activeDeadlineSeconds"),
         ttl_seconds_after_finished=spec.get("ttlSecondsAfterFinished"),
+        is_held_back=released == "" and spec.get("suspend") is True and not finished,
+        released_at=_released_at(released),
         execution=None if annotation is None else execution_from_json(annotation),
     )
 
@@ -133,6 +137,15 @@ def _termination(terminated: Json, message_limit: int) -> Termination:
 
 def _moment(text: str | None) -> datetime | None:
     return None if text is None else parse_time(text)
+
+
+def _released_at(annotation: str | None) -> datetime | None:
+    """When a Job was let start; None where nothing says so that can be read, for people may write anything there."""
+    try:
+        moment = parse_time(annotation or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
 
 
 def _unschedulable(status: Json) -> str:

@@ -3,6 +3,7 @@
 Everything here works on a template that was read by `templates.read_template`, in place.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,6 +18,9 @@ from .templates import containers, main_container
 
 ARGUMENTS_FILE: Final = f"{names.CONTRACT_PATH}/{arguments.ARGUMENTS_KEY}"
 """What `$MCPTASK_ARGUMENTS` names."""
+_ANSWERS_KEY: Final = "answers.json"
+ANSWERS_FILE: Final = f"{names.CONTRACT_PATH}/{_ANSWERS_KEY}"
+"""What `$MCPTASK_ANSWERS` names."""
 
 
 def inline_arguments(task: McpTask) -> str | None:
@@ -24,6 +28,18 @@ def inline_arguments(task: McpTask) -> str | None:
     if task.spec.arguments_from is not None:
         return None
     return arguments.EMPTY if task.spec.arguments is None else task.spec.arguments
+
+
+def answers_text(task: McpTask) -> str:
+    """What the pod's file of answers holds: the answers to the tool's own questions, each as it was given.
+
+    >>> from mcptasks_operator.samples import task as sample
+    >>> answers_text(sample())
+    '{}'
+    """
+    answers = task.spec.answers
+    given = (f"{json.dumps(key)}:{answers[key].response}" for key in sorted(task.spec.questions) if key in answers)
+    return "{" + ",".join(given) + "}"
 
 
 def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozenset[str]) -> None:
@@ -36,6 +52,7 @@ def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozens
     text = inline_arguments(task)
     if text is not None:
         template["metadata"]["annotations"][names.ARGUMENTS_ANNOTATION] = text
+    template["metadata"]["annotations"][names.ANSWERS_ANNOTATION] = answers_text(task)
     given = _argument_environment(task, tool, required=required)
     for _, container in containers(pod):
         own = _own_environment(task=task, tool=tool, is_main=container is main_container(pod))
@@ -69,6 +86,7 @@ def _own_environment(*, task: McpTask, tool: McpTool, is_main: bool) -> list[Jso
         "MCPTASK_ID": task.metadata.name,
         "MCPTASK_TOOL": tool.name,
         "MCPTASK_ARGUMENTS": ARGUMENTS_FILE,
+        "MCPTASK_ANSWERS": ANSWERS_FILE,
     }
     if is_main:  # the file is a container's own, and nobody reads another one's
         values = {**values, "MCPTASK_RESULT": TERMINATION_MESSAGE_PATH}
@@ -81,11 +99,19 @@ def _variable(name: str, value: str) -> Json:
 
 def _volume(task: McpTask) -> Json:
     """One projected volume; the task endpoint's token will be another source of it."""
-    source: Json
+    annotated = [_annotated(_ANSWERS_KEY, names.ANSWERS_ANNOTATION)]
+    secrets: list[Json] = []
     if task.spec.arguments_from is not None:
         items = [{"key": arguments.ARGUMENTS_KEY, "path": arguments.ARGUMENTS_KEY}]
-        source = {"secret": {"name": task.spec.arguments_from.secret_name, "items": items}}
+        secrets = [{"secret": {"name": task.spec.arguments_from.secret_name, "items": items}}]
     else:
-        path = f"metadata.annotations['{names.ARGUMENTS_ANNOTATION}']"
-        source = {"downwardAPI": {"items": [{"path": arguments.ARGUMENTS_KEY, "fieldRef": {"fieldPath": path}}]}}
-    return {"name": names.CONTRACT_VOLUME, "projected": {"sources": [source]}}
+        annotated = [_annotated(arguments.ARGUMENTS_KEY, names.ARGUMENTS_ANNOTATION), *annotated]
+    return {
+        "name": names.CONTRACT_VOLUME,
+        "projected": {"sources": [*secrets, {"downwardAPI": {"items": annotated}}]},
+    }
+
+
+def _annotated(file: str, annotation: str) -> Json:
+    """A file made of one of the pod's annotations."""
+    return {"path": file, "fieldRef": {"fieldPath": f"metadata.annotations['{annotation}']"}}

@@ -15,7 +15,7 @@ from mcptasks_crds.task import McpTask, TaskStatus
 from .apply import Applier
 from .catalogue import Catalogue
 from .decide import decide
-from .decision import ConfirmJob, ConfirmPods, CreateJob, Decision, Need, ReadLog
+from .decision import ConfirmJob, ConfirmPods, CreateJob, Decision, Need, ReadLog, ReleaseJob
 from .errors import UnsettledError
 from .logs import LogReader
 from .metrics import Metrics
@@ -134,10 +134,9 @@ class TaskReconciler:
                 await self.applier.find_pods(observation.task)
                 return replace(facts, pods_confirmed=True)
             case CreateJob():
-                made = await self.applier.create_job(observation.task, observation.tool)
-                if isinstance(made, Refusal):
-                    return replace(facts, refusal=made)
-                return replace(facts, job=made)
+                return _with_job(facts, await self.applier.create_job(observation.task, observation.tool))
+            case ReleaseJob():
+                return _with_job(facts, await self.applier.release_job(need))
             case ReadLog():
                 return replace(facts, log=await self.logs.read(need.pod, need.container))
             case _:
@@ -170,3 +169,8 @@ class TaskReconciler:
 
     def _seconds_until(self, moment: datetime | None) -> float | None:
         return None if moment is None else max(0.0, (moment - self.clock()).total_seconds())
+
+
+def _with_job(facts: Facts, made: Json | Absent | Refusal) -> Facts:
+    """What is known once a Job was asked for."""
+    return replace(facts, refusal=made) if isinstance(made, Refusal) else replace(facts, job=made)

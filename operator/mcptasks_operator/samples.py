@@ -120,6 +120,8 @@ def job(**fields: Any) -> JobView:
             "failure_message": "",
             "active_deadline_seconds": 1000,
             "ttl_seconds_after_finished": None,
+            "is_held_back": False,
+            "released_at": None,
             "execution": execution(),
             **fields,
         }

@@ -8,6 +8,7 @@ from mcptasks_crds.reasons import Reason
 from mcptasks_crds.tool import READY, McpTool
 
 from .decision import ConfirmJob, CreateJob
+from .holding import ended_by_an_answer, unknown_questions
 from .observation import JobView
 from .situation import Situation
 from .verdicts import Ask, End, GoOn, Verdict, failed
@@ -28,7 +29,15 @@ def has_no_job(situation: Situation) -> Verdict | None:
     """No Job yet: it is to be made, unless something stands against it."""
     if situation.recorded is not None or situation.job is not None:
         return None
-    for rung in (_is_cancelled, _is_refused, _tool_is_missing, _tool_is_unchecked, _tool_is_invalid):
+    for rung in (
+        _is_cancelled,
+        _is_refused,
+        _is_answered_against,
+        _tool_is_missing,
+        _tool_is_unchecked,
+        _tool_is_invalid,
+        _tool_asks_more,
+    ):
         verdict = rung(situation)
         if verdict is not None:
             return verdict
@@ -46,6 +55,11 @@ def _is_cancelled(situation: Situation) -> Verdict | None:
 def _is_refused(situation: Situation) -> Verdict | None:
     refusal = situation.seen.refusal
     return None if refusal is None else failed(refusal.reason, refusal.message)
+
+
+def _is_answered_against(situation: Situation) -> Verdict | None:
+    end = ended_by_an_answer(situation)
+    return None if end is None else _once_there_is_no_job(situation, end)
 
 
 def _tool_is_missing(situation: Situation) -> Verdict | None:
@@ -83,6 +97,16 @@ def _tool_is_invalid(situation: Situation) -> Verdict | None:
     if tool is None or tool.is_ready:
         return None
     return _once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, f"the tool is not ready: {_why(tool)}"))
+
+
+def _tool_asks_more(situation: Situation) -> Verdict | None:
+    """The tool has a question that the task was made without: nobody may pass by an approval in that way."""
+    tool = situation.seen.tool
+    unknown = () if tool is None else unknown_questions(tool, situation.task)
+    if not unknown:
+        return None
+    message = f"the tool asks {', '.join(unknown)} before it starts, and the task was made without that: call it again"
+    return _once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, message))
 
 
 def _why(tool: McpTool) -> str:

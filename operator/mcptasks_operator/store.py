@@ -19,7 +19,7 @@ KINDS: Final = (TASKS, TOOLS, JOBS, PODS)
 REMEMBERED_REMOVALS: Final = 10_000
 _OVER: Final = frozenset(str(phase) for phase in Phase if phase.is_terminal)
 _GIVEN: Final = frozenset({"result", "report", "logTail"})
-_ASKED: Final = frozenset({"arguments", "answers"})
+_ASKED: Final = frozenset({"arguments", "questions", "answers"})
 
 
 def is_newer(version: str, than: str) -> bool:

@@ -9,9 +9,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from mcptasks_crds import arguments, names
+from mcptasks_crds import arguments, limits, names
+from mcptasks_crds.forms import check_form_schema
 from mcptasks_crds.metadata import Metadata
 from mcptasks_crds.mirrored import ANNOTATION, annotations_are_valid
+from mcptasks_crds.questions import as_asked
 from mcptasks_crds.schemas import Schema, SchemaError
 from mcptasks_crds.task import McpTask, TaskSpec, ToolReference
 from mcptasks_crds.tool import McpTool
@@ -32,6 +34,8 @@ class ToolFault(StrEnum):
     """A schema does not compile, or is not one of an object."""
     SCHEMA_UNSUPPORTED = "SchemaUnsupported"
     """A schema asks for something that this version does not do."""
+    QUESTION_INVALID = "QuestionInvalid"
+    """A question asks for what no client can show, or is too large."""
     JOB_REFUSED = "JobRefused"
     """No Job can be made of its pod template."""
     UNSAFE_EXPANSION = "UnsafeExpansion"
@@ -56,7 +60,7 @@ class ToolProblem:
 
 def tool_problems(tool: McpTool) -> tuple[ToolProblem, ...]:
     """What is wrong with a tool, the most basic first; empty where only the API server can say more."""
-    return (*_schema_problems(tool), *_template_problems(tool))
+    return (*_schema_problems(tool), *_question_problems(tool), *_template_problems(tool))
 
 
 def environment_gap(tool: McpTool) -> str | None:
@@ -118,6 +122,25 @@ def _schema_problems(tool: McpTool) -> Iterator[ToolProblem]:
             field="inputSchema",
             message="writeOnly outside of properties: which arguments are secret must be said where they are named",
         )
+
+
+def _question_problems(tool: McpTool) -> Iterator[ToolProblem]:
+    """What no client could show, and what a task could not keep, so that its creation would fail."""
+    total = 0
+    for question in tool.spec.questions:
+        field = f"questions[{question.key}].requestedSchema"
+        violation = check_form_schema(question.requested_schema)
+        if violation is not None:
+            yield ToolProblem(fault=ToolFault.QUESTION_INVALID, field=field, message=str(violation))
+            continue  # and only a form is known to be flat enough to be written down
+        size = limits.stored_bytes(as_asked([question])[question.key].requested_schema)
+        total += size + limits.stored_bytes(question.message)
+        if size > limits.QUESTION_SCHEMA_STORED_BYTES:
+            message = f"takes {size} bytes as stored, at most {limits.QUESTION_SCHEMA_STORED_BYTES}: ask for less"
+            yield ToolProblem(fault=ToolFault.QUESTION_INVALID, field=field, message=message)
+    if total > limits.TOOL_QUESTIONS_STORED_BYTES:
+        message = f"take {total} bytes as stored, at most {limits.TOOL_QUESTIONS_STORED_BYTES}: ask for less"
+        yield ToolProblem(fault=ToolFault.QUESTION_INVALID, field="questions", message=message)
 
 
 def _template_problems(tool: McpTool) -> Iterator[ToolProblem]:

@@ -61,7 +61,8 @@ def _runs(situation: Situation) -> bool:
 
 
 def _began(situation: Situation) -> datetime:
-    return situation.now if situation.job is None else situation.job.created_at
+    job = situation.job
+    return situation.now if job is None else job.released_at or job.created_at
 
 
 def _start_deadline(situation: Situation) -> datetime:

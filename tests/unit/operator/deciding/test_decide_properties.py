@@ -7,19 +7,24 @@ from typing import Any, assert_never
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcptasks_crds import limits
+from mcptasks_crds import jsontext, limits
+from mcptasks_crds.asking import open_questions
+from mcptasks_crds.forms import violation_of_answer
 from mcptasks_crds.phases import Phase, may_follow
+from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import JobSeen, McpTask, Report, Stopping, TaskError, TaskResult, TaskStatus
+from mcptasks_crds.task import Answer, JobSeen, McpTask, Report, Stopping, TaskError, TaskResult, TaskStatus
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import (
     ConfirmJob,
     ConfirmPods,
     CreateJob,
     Decision,
+    DeleteJob,
     DeleteTask,
     ReadLog,
     RecordEvent,
+    ReleaseJob,
     RetireJob,
     StopJob,
 )
@@ -102,7 +107,23 @@ jobs = st.builds(
     failure_message=words,
     active_deadline_seconds=st.sampled_from([None, 1, 4000]),
     ttl_seconds_after_finished=st.sampled_from([None, 600, 5]),
+    is_held_back=st.booleans(),
+    released_at=maybe_moments,
     execution=st.none() | executions,
+)
+questions = st.builds(
+    TaskQuestion,
+    message=words,
+    requested_schema=st.sampled_from(['{"type":"object"}', '{"type":"object","required":["n"]}', "nonsense"]),
+    when=st.sampled_from(QuestionTime),
+    expiry_seconds=st.integers(1, 10_000),
+)
+answers = st.builds(
+    Answer,
+    response=st.sampled_from(
+        ['{"action":"accept","content":{}}', '{"action":"accept"}', '{"action":"decline"}', "{}", "nonsense"]
+    ),
+    by=st.sampled_from([None, "alice"]),
 )
 statuses = st.builds(
     TaskStatus,
@@ -134,6 +155,8 @@ tasks = st.builds(
     tool_uid=st.sampled_from([None, "tool-uid", "another"]),
     tool_generation=st.sampled_from([None, 1, 2]),
     cancel_requested=st.booleans(),
+    questions=st.just({}) | st.dictionaries(st.sampled_from(["a", "b"]), questions, max_size=2),
+    answers=st.dictionaries(st.sampled_from(["a", "b", "c"]), answers, max_size=3),
     retention_seconds=st.integers(1, 10_000),
 )
 tools = st.none() | st.builds(
@@ -167,7 +190,10 @@ def answered(seen: Observation, decision: Decision) -> Observation:
         case ConfirmPods():
             return replace(seen, pods_confirmed=True)
         case CreateJob():
-            return replace(seen, job=job(created_at=seen.now))
+            return replace(seen, job=job(created_at=seen.now, is_held_back=bool(open_questions(seen.task))))
+        case ReleaseJob():
+            assert isinstance(seen.job, JobView)
+            return replace(seen, job=replace(seen.job, is_held_back=False, released_at=decision.need.at))
         case ReadLog():
             return replace(seen, log=log())
         case unknown:
@@ -198,6 +224,8 @@ def applied(seen: Observation, decision: Decision) -> Observation:
             )
             ttl = action.ttl_seconds if isinstance(action, RetireJob) else changed.ttl_seconds_after_finished
             after = replace(after, job=replace(changed, ttl_seconds_after_finished=ttl))
+        if isinstance(action, DeleteJob):
+            after = replace(after, job=Absent.CONFIRMED)
     return after
 
 
@@ -332,10 +360,41 @@ def test_nothing_is_done_to_a_job_that_is_not_ours(seen: Observation) -> None:
     seen, decision = settled(seen)
 
     for action in decision.after:
-        if isinstance(action, StopJob | RetireJob):
+        if isinstance(action, StopJob | RetireJob | DeleteJob):
             assert isinstance(seen.job, JobView)
             assert action.uid == seen.job.uid
             assert seen.job.is_ours or (known is not None and known.uid == seen.job.uid)
+
+
+@SEEN
+@given(seen=observations)
+def test_a_job_is_let_start_only_when_every_question_has_an_answer_that_conforms(seen: Observation) -> None:
+    settled(seen)
+    decision = decide(seen)
+
+    if isinstance(decision.need, ReleaseJob):
+        spec = seen.task.spec
+        assert not spec.cancel_requested
+        assert open_questions(seen.task) == {}
+        for key, question in spec.questions.items():
+            assert '"accept"' in spec.answers[key].response
+            assert violation_of_answer(question.requested_schema, spec.answers[key].response) is None
+        assert list(jsontext.members(decision.need.answers)) == sorted(spec.questions)
+
+
+@SEEN
+@given(seen=observations)
+def test_a_job_is_deleted_only_while_it_is_held_back(seen: Observation) -> None:
+    seen, decision = settled(seen)
+
+    for action in decision.after:
+        if isinstance(action, DeleteJob):
+            assert isinstance(seen.job, JobView)
+            assert seen.job.is_held_back
+            assert action.uid == seen.job.uid
+            assert decision.status.phase is Phase.STOPPING or (
+                decision.status.phase and decision.status.phase.is_terminal
+            )
 
 
 @SEEN
