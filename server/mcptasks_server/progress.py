@@ -16,6 +16,9 @@ from .errors import InvalidParamsError
 from .outbox import Outbox
 
 SLOT: Final = "progress"
+_SAFE_INTEGER: Final = 2**53
+_LARGEST: Final = 1e300
+"""What is larger is no number for a client, or leaves no room for a hair."""
 
 
 class ProgressLine:
@@ -49,11 +52,14 @@ class ProgressLine:
         """Whether the client has asked for progress."""
         return self._token is not None
 
-    def report(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far it is. What does not rise is passed over."""
-        if progress > self._last and math.isfinite(progress):
-            self._total = total
-            self._send(progress, message)
+    def report(self, progress: float, *, total: float | None = None, message: str | None = None) -> bool:
+        """Tell how far it is. What does not rise is passed over: says whether it was not."""
+        value = _readable(progress)
+        if value is None or value <= self._last:
+            return False
+        self._total = None if total is None else _readable(total)
+        self._send(value, message)
+        return True
 
     def beat(self, message: str) -> None:
         """Tell that it lives: the last value plus a hair, and no total that nobody has given."""
@@ -72,6 +78,13 @@ class ProgressLine:
             params["_meta"] = self._meta
         notification = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
         self._outbox.replace(self._slot, notification)
+
+
+def _readable(number: float) -> float | None:
+    """A number as every client can read it; None where it is none."""
+    if not abs(number) <= _LARGEST:  # NaN is not
+        return None
+    return number if abs(number) <= _SAFE_INTEGER else float(number)
 
 
 def token_of(params: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
