@@ -12,11 +12,13 @@ from typing import Any, Final, assert_never
 
 from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from mcptasks_crds.asking import open_questions
 from mcptasks_crds.phases import Phase, may_follow
+from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import McpTask, Report, TaskStatus
+from mcptasks_crds.task import Answer, McpTask, Report, TaskStatus
 from mcptasks_crds.tool import McpTool
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import (
@@ -25,10 +27,12 @@ from mcptasks_operator.decision import (
     ConfirmPods,
     CreateJob,
     Decision,
+    DeleteJob,
     DeleteTask,
     Need,
     ReadLog,
     RecordEvent,
+    ReleaseJob,
     RetireJob,
     StopJob,
 )
@@ -40,6 +44,13 @@ TIMEOUT: Final = 60
 GRACE: Final = 5
 RETENTION: Final = 200
 BACKSTOP: Final = 120
+EXPIRY: Final = 100
+FORM: Final = '{"type":"object","required":["sure"]}'
+ANSWERS: Final = {
+    "accepted": '{"action":"accept","content":{"sure":true}}',
+    "declined": '{"action":"decline"}',
+    "broken": '{"action":"accept","content":{}}',
+}
 REPORTED: Final = '{"content":[{"type":"text","text":"reported"}]}'
 
 
@@ -115,6 +126,7 @@ class History:
 
     posts: int = 0
     job_made_at: datetime | None = None
+    """When it was made, or let start where it was held back."""
     ends: list[Phase] = field(default_factory=list)
     events: int = 0
     job_was_deleted: bool = False
@@ -142,6 +154,14 @@ class World(RuleBasedStateMachine):
         self.tool: McpTool | None = tool()
         self.history = History()
         self.caches = {"task": Cache([self.task]), "job": Cache([None]), "pods": Cache([()])}
+
+    @initialize(keys=st.sampled_from([(), (), ("sure",), ("sure", "who")]))
+    def the_tool_asks(self, keys: tuple[str, ...]) -> None:
+        question = TaskQuestion(
+            message="Sure?", requested_schema=FORM, when=QuestionTime.BEFORE_START, expiry_seconds=EXPIRY
+        )
+        self.task = task(created=NOW, retention_seconds=RETENTION, questions=dict.fromkeys(keys, question))
+        self.caches["task"] = Cache([self.task])
 
     # --- what the API server does -------------------------------------------------------------------------------
 
@@ -173,7 +193,7 @@ class World(RuleBasedStateMachine):
         document["status"] = after.manifest()
         self.write_task(document)
 
-    def post_job(self) -> None:
+    def post_job(self, seen: McpTask) -> None:
         if self.job is not None:
             return
         self.history.posts += 1
@@ -182,18 +202,20 @@ class World(RuleBasedStateMachine):
             uid=f"job-{self.history.posts}",
             created_at=self.now,
             active_deadline_seconds=BACKSTOP,
+            is_held_back=bool(open_questions(seen)),
             execution=execution(start_deadline_seconds=START_DEADLINE, timeout_seconds=TIMEOUT, grace_seconds=GRACE),
         )
         self.changed()
 
     # --- what the Job controller does ---------------------------------------------------------------------------
 
-    @precondition(lambda self: self.job is not None and not self.job.finished)
+    @precondition(lambda self: self.job is not None and not self.job.finished and not self.job.is_held_back)
     @rule()
     def the_job_controller_looks(self) -> None:
         assert self.job is not None
         assert self.job.active_deadline_seconds is not None
-        overdue = self.now >= self.job.created_at + timedelta(seconds=self.job.active_deadline_seconds)
+        began = self.job.released_at or self.job.created_at
+        overdue = self.now >= began + timedelta(seconds=self.job.active_deadline_seconds)
         if any(each.view.phase == "Succeeded" and each.doomed_since is None for each in self.pods):
             self.finish_job("")
         elif self.job.failure_reason:
@@ -352,6 +374,26 @@ class World(RuleBasedStateMachine):
         document["spec"] |= {"cancelRequested": True}
         self.write_task(document)
 
+    @precondition(lambda self: self.unanswered() != [])
+    @rule(kind=st.sampled_from(["accepted", "accepted", "accepted", "declined", "broken"]))
+    def somebody_answers(self, kind: str) -> None:
+        assert self.task is not None
+        event(f"an answer is {kind}")
+        document: dict[str, Any] = self.task.manifest()
+        answer = Answer(response=ANSWERS[kind], by="alice").manifest()
+        document["spec"].setdefault("answers", {})[self.unanswered()[0]] = answer
+        self.write_task(document)
+
+    def unanswered(self) -> list[str]:
+        return [] if self.task is None else [key for key in self.task.spec.questions if not self.answers(key)]
+
+    def answers(self, *keys: str) -> set[str]:
+        """What the answers to these questions are."""
+        assert self.task is not None
+        given = self.task.spec.answers
+        kinds = {response: kind for kind, response in ANSWERS.items()}
+        return {kinds[given[key].response] for key in keys if key in given}
+
     @precondition(lambda self: self.task is not None and self.task.status.report is None)
     @rule(really=SELDOM)
     def the_pod_reports_its_result(self, really: bool) -> None:
@@ -372,7 +414,7 @@ class World(RuleBasedStateMachine):
 
     @rule()
     def an_ordinary_second_passes(self) -> None:
-        if self.job is not None and not self.job.finished:
+        if self.job is not None and not self.job.finished and not self.job.is_held_back:
             self.the_job_controller_looks()
         for each in self.pods:
             if each.may_run and not each.runs and each.doomed_since is None:
@@ -454,10 +496,10 @@ class World(RuleBasedStateMachine):
             if decision.need is None:
                 return decision
             self.step()
-            self.meet(decision.need, facts)
+            self.meet(decision.need, seen, facts)
         raise AssertionError("the decision goes on asking")
 
-    def meet(self, need: Need, facts: Facts) -> None:
+    def meet(self, need: Need, seen: McpTask, facts: Facts) -> None:
         match need:
             case ConfirmJob():
                 self.caches["job"].catch_up()
@@ -466,13 +508,25 @@ class World(RuleBasedStateMachine):
                 self.caches["pods"].catch_up()
                 facts.pods_confirmed = True
             case CreateJob():
-                self.post_job()
+                self.post_job(seen)
+                self.caches["job"].catch_up()
+            case ReleaseJob():
+                self.release(need)
+                facts.job_missing = self.job is None
                 self.caches["job"].catch_up()
             case ReadLog():
                 there = self.log_is_there and any(each.exists and each.view.name == need.pod for each in self.pods)
                 facts.log = LogSeen(text="printed" if there else "", is_whole=True, unreadable="" if there else "gone")
             case unknown:
                 assert_never(unknown)
+
+    def release(self, need: ReleaseJob) -> None:
+        if self.job is None or self.job.uid != need.uid:
+            return
+        event("a Job is let start")
+        self.history.job_made_at = self.now
+        self.job = replace(self.job, is_held_back=False, released_at=need.at)
+        self.changed()
 
     def perform(self, action: Action) -> None:
         match action:
@@ -485,6 +539,12 @@ class World(RuleBasedStateMachine):
                     self.job = replace(self.job, ttl_seconds_after_finished=action.ttl_seconds)
                 self.changed()
                 self.caches["job"].catch_up()
+            case DeleteJob():
+                if self.job is not None and self.job.uid == action.uid:
+                    event("a Job that never started is deleted")
+                    assert self.job.is_held_back
+                    self.remove_job()
+                    self.caches["job"].catch_up()
             case DeleteTask():
                 assert self.task is not None
                 assert self.task.status.phase is not None
@@ -522,12 +582,18 @@ class World(RuleBasedStateMachine):
             Reason.JOB_FAILED: history.job_failed,
             Reason.START_DEADLINE: self.is_late() and not any(each.runs for each in self.pods),
             Reason.RESULT_LOST: 0 in exits,
+            Reason.DECLINED: "declined" in self.answers(*self.task.spec.questions) and not self.pods,
+            Reason.ANSWER_INVALID: "broken" in self.answers(*self.task.spec.questions) and not self.pods,
+            Reason.QUESTION_EXPIRED: self.unanswered() != [] and self.nobody_answers_any_more() and not self.pods,
             Reason.TOOL_NOT_FOUND: history.tool_was_missing and history.posts == 0,
             Reason.TOOL_INVALID: history.tool_was_broken and history.posts == 0,
         }
         event(f"ends as {status.reason}")
         assert is_reported(status) == self.has_report(), "a result that was accepted first wins"
         assert fits[status.reason], f"{status.reason}: {status.message}"
+
+    def nobody_answers_any_more(self) -> bool:
+        return self.now >= NOW + timedelta(seconds=EXPIRY)
 
     def has_report(self) -> bool:
         return self.task is not None and self.task.status.report is not None
@@ -549,6 +615,12 @@ class World(RuleBasedStateMachine):
     @invariant()
     def there_is_never_a_second_job(self) -> None:
         assert self.history.posts <= 1
+
+    @invariant()
+    def nothing_runs_before_every_answer_is_there(self) -> None:
+        if self.task is not None and self.pods:
+            assert self.unanswered() == []
+            assert self.answers(*self.task.spec.questions) <= {"accepted"}
 
     @invariant()
     def a_task_ends_at_most_once(self) -> None:
