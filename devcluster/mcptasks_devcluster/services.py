@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +41,13 @@ class Services:
 
 
 @asynccontextmanager
-async def services(*, kubeconfig: Path, namespace: str) -> AsyncIterator[Services]:
-    """The services of a namespace, none of them started; those that run at the end are stopped as a kubelet does."""
+async def services(
+    *, kubeconfig: Path, namespace: str, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[Services]:
+    """The services of a namespace, none of them started; those that run at the end are stopped as a kubelet does.
+
+    `environment` is added to theirs.
+    """
     port = free_port()
     found = Services(
         namespace=namespace,
@@ -56,6 +61,7 @@ async def services(*, kubeconfig: Path, namespace: str) -> AsyncIterator[Service
             "MCPTASKS_PORT": str(port),
             "MCPTASKS_METRICS_PORT": str(free_port()),
             "MCPTASKS_OPERATOR_PORT": str(free_port()),
+            **(environment or {}),
         },
         processes={},
     )

@@ -28,6 +28,8 @@ class Replica:
         self.url = url
         self.answered = 0
         """How many requests it has answered."""
+        self.is_ready = True
+        """Whether it is sent requests; as with a Service, one that has just started is not."""
         self._under_way = 0
         self._idle, self._open = asyncio.Event(), asyncio.Event()
         self._idle.set()
@@ -116,7 +118,7 @@ class SpreadingProxy:
         if session := incoming.headers.get(SESSION_HEADER):
             first = self.replicas[hashlib.sha256(session.encode()).digest()[0] % len(order)]
             order.sort(key=lambda replica: replica is not first)
-        return order
+        return [replica for replica in order if replica.is_ready]
 
     async def _pass_on(self, incoming: web.Request, body: bytes, replica: Replica) -> web.StreamResponse:
         headers = CIMultiDict(

@@ -106,6 +106,15 @@ async def test_a_replica_that_takes_no_connection_is_passed_over(session: aiohtt
         assert proxy.refused > 0
 
 
+async def test_a_replica_that_is_not_ready_is_sent_nothing(
+    two: tuple[Origin, Origin], session: aiohttp.ClientSession
+) -> None:
+    async with SpreadingProxy.running([each.url for each in two], seed=1) as proxy:
+        proxy.replicas[0].is_ready = False
+
+        assert {await text(session, proxy.url) for _ in range(20)} == {two[1].url}
+
+
 async def test_a_request_that_reached_a_replica_is_never_sent_again(session: aiohttp.ClientSession) -> None:
     async def die(request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
