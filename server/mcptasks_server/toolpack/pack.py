@@ -11,8 +11,8 @@ checked here, when the module is imported; `PackError` names what is wrong. A pa
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
 import orjson
 from mcp_types import Icon, ToolAnnotations
@@ -29,7 +29,15 @@ from .signatures import Function, Signature, description_of, signature_of
 from .uri_templates import uri_template
 
 FunctionT = TypeVar("FunctionT", bound=Function)
-Decorator = Callable[[FunctionT], FunctionT]
+
+
+class Decorator(Protocol):
+    """Gives the function back as it was."""
+
+    def __call__(self, function: FunctionT, /) -> FunctionT:
+        """Register the function."""
+        ...
+
 
 CALL_SECONDS: Final = 10.0
 """How long a call may take, where its tool says nothing else. What takes longer should be a task."""
@@ -56,7 +64,7 @@ class ToolPack:
         input_schema: Mapping[str, Any] | str | None = None,
         output_schema: Mapping[str, Any] | None = None,
         seconds: float = CALL_SECONDS,
-    ) -> Decorator[FunctionT]:
+    ) -> Decorator:
         """Make a tool of a function. Its name and its docstring are the tool's, unless others are given.
 
         Args:
@@ -110,7 +118,7 @@ class ToolPack:
         description: str | None = None,
         icons: Sequence[Icon | Mapping[str, Any]] = (),
         seconds: float = CALL_SECONDS,
-    ) -> Decorator[FunctionT]:
+    ) -> Decorator:
         """Make a prompt of a function: its parameters are the prompt's arguments, which always arrive as texts.
 
         It gives a text or a content block (the user's message), a PromptMessage, several of them, or a GetPromptResult.
@@ -143,7 +151,7 @@ class ToolPack:
         mime_type: str | None = None,
         icons: Sequence[Icon | Mapping[str, Any]] = (),
         seconds: float = CALL_SECONDS,
-    ) -> Decorator[FunctionT]:
+    ) -> Decorator:
         """Make a resource of a function. It gives a text, bytes, MCP's own contents, or several of them.
 
         Raises:
@@ -178,7 +186,7 @@ class ToolPack:
         mime_type: str | None = None,
         icons: Sequence[Icon | Mapping[str, Any]] = (),
         seconds: float = CALL_SECONDS,
-    ) -> Decorator[FunctionT]:
+    ) -> Decorator:
         """Make many resources of a function, such as `docs://{id}`: the template's variables are its parameters.
 
         It may raise `ResourceNotFoundError`.
@@ -209,7 +217,7 @@ class ToolPack:
 
         return register
 
-    def completion(self, ref: str, argument: str, *, seconds: float = CALL_SECONDS) -> Decorator[FunctionT]:
+    def completion(self, ref: str, argument: str, *, seconds: float = CALL_SECONDS) -> Decorator:
         """Complete an argument of a prompt (`ref`: its name) or of a resource template (`ref`: the template).
 
         The function takes what was typed so far, and if it has a second parameter, the arguments that are known already
