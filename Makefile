@@ -1,6 +1,6 @@
 # The words that people and CI use. `make help` prints them. Every word installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit lint cluster-up cluster-down image crds chart bench lock venv programs
+.PHONY: help demo test test-unit conformance lint cluster-up cluster-down image crds chart bench lock venv programs
 
 CLUSTER ?= mcptasks
 BIN := .venv/bin
@@ -17,6 +17,9 @@ test: lint programs ## Everything: lint, types, and all tests, those on a real c
 
 test-unit: venv ## The tests that need neither cluster nor network (about a minute)
 	$(BIN)/pytest -m "not apiserver and not cluster"
+
+conformance: programs ## The official MCP conformance suite alone, against two replicas on a real cluster; prints the counts
+	$(BIN)/pytest tests/cluster/conformance
 
 lint: venv ## ruff, mypy, import-linter, codespell, and generated files that are stale
 	$(BIN)/ruff check
