@@ -55,6 +55,17 @@ WORKDIR /tmp
 USER 65532:0
 CMD ["mcptasks", "--help"]
 
+# For the tests alone: the image above, and the tool pack that the official conformance suite wants.
+FROM dependencies AS conformance-pack
+WORKDIR /build/pack
+COPY tests/fixtures/conformance_pack ./
+RUN PYTHONSAFEPATH=1 /opt/build/bin/pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /build/dist . \
+    && /opt/build/bin/pip --python /opt/mcptasks/bin/python install \
+         --no-index --no-deps --root /pack /build/dist/*.whl
+
+FROM runtime AS conformance
+COPY --from=conformance-pack /pack/opt/mcptasks /opt/mcptasks
+
 # The example tools: this project's own sources and tests, and what testing takes, on top of the image above.
 FROM dependencies AS testing
 COPY locks/dev.txt /build/locks/

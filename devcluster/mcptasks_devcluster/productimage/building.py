@@ -14,7 +14,7 @@ from mcptasks_devcluster.productimage.network import build_secrets
 from mcptasks_devcluster.productimage.sources import REPOSITORY, content_key
 from mcptasks_devcluster.shell import run, say
 
-TARGETS = {"runtime": "mcptasks", "examples": "mcptasks-examples"}
+TARGETS = {"runtime": "mcptasks", "examples": "mcptasks-examples", "conformance": "mcptasks-conformance"}
 """The Dockerfile's targets that become images, and the images' names."""
 
 
