@@ -3,84 +3,35 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import aiohttp
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_server.caller import NoAuthentication
-from mcptasks_server.dispatch import Method, Services
 from mcptasks_server.errors import RefusedError
 from mcptasks_server.exchange import Exchange, InputRequest, Result
-from mcptasks_server.guards import Guards
-from mcptasks_server.http import PATH, McpEndpoint
-from mcptasks_server.metrics import Metrics
-from mcptasks_server.modern import ModernEra
-from mcptasks_server.testing import FixedCatalogue, InMemoryTaskStore
+from mcptasks_server.http import PATH
+from mcptasks_server.testing.desk import DONE, Desk, at_once
 from mcptasks_server.testing.wire import Wire
 
-Work = Callable[[Exchange], Awaitable[Result]]
-DONE: Final = {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
 TOKEN: Final = {"progressToken": "t"}
 CALL: Final = {"name": "x"}
 
 
-class Desk:
-    """An endpoint whose only tool is what the test says, and what became of each call."""
-
-    def __init__(self) -> None:
-        self.work: Work = _nothing
-        self.metrics = Metrics()
-        self.running = 0
-        self.ended: list[str] = []
-
-    async def run(self, _: Services, exchange: Exchange) -> Result:
-        self.running += 1
-        try:
-            result = await self.work(exchange)
-        except asyncio.CancelledError:
-            self.ended.append("cancelled")
-            raise
-        else:
-            self.ended.append("done")
-            return result
-        finally:
-            self.running -= 1
-
-    @property
-    def open_streams(self) -> float:
-        return sum(sample.value for metric in self.metrics.open_streams.collect() for sample in metric.samples)
-
-
-async def _nothing(_: Exchange) -> Result:
-    return DONE
-
-
 @pytest.fixture
 def desk() -> Desk:
+    """What the endpoint's only tool does."""
     return Desk()
 
 
 @pytest.fixture
 async def wire(desk: Desk) -> AsyncIterator[Wire]:
-    services = Services(catalogue=FixedCatalogue(), tasks=InMemoryTaskStore(clock=lambda: datetime.now(UTC)))
-    era = ModernEra(services=services, callers=NoAuthentication(), methods={"tools/call": Method(run=desk.run)})
-    endpoint = McpEndpoint(modern=era, legacy=era, guards=Guards(), max_body_bytes=100_000, metrics=desk.metrics)
-    app = web.Application(client_max_size=100_000)
-    app.router.add_route("*", PATH, endpoint.handle)
-    server = TestServer(app, host="127.0.0.1")
-    await server.start_server(auto_decompress=False)
-    try:
-        async with aiohttp.ClientSession() as session:
-            yield Wire(session, str(server.make_url(PATH)))
-    finally:
-        await server.close()
+    """A bare client of it."""
+    async with desk.serving() as url, aiohttp.ClientSession() as session:
+        yield Wire(session, url)
 
 
 @asynccontextmanager
@@ -298,7 +249,7 @@ POINTS: Final = ("half-a-head", "half-a-body", "whole-request", "first-comment",
 @pytest.mark.requirement("http/close-cancels", "http/close-stops-work", "cancel/disconnect", "cancel/races")
 @pytest.mark.parametrize("abrupt", [True, False], ids=["reset", "closed"])
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_client_that_leaves_at_any_point_leaves_nothing_behind(
+async def test_a_client_that_leaves_at_any_point_leavesat_once_behind(
     wire: Wire, desk: Desk, point: str, abrupt: bool
 ) -> None:
     async def work(exchange: Exchange) -> Result:
@@ -330,7 +281,7 @@ async def test_a_client_that_leaves_at_any_point_leaves_nothing_behind(
 
     await all_is_quiet(desk)
     assert set(desk.ended) <= {"cancelled"}
-    desk.work = _nothing
+    desk.work = at_once
     assert (await wire.call("tools/call", CALL)).result["content"] == DONE["content"]
 
 
