@@ -56,11 +56,13 @@ class Watches:
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._by_key
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self._by_key))
+    def next_key(self) -> str | None:
+        """One of the keys that are watched, another one each time, so that all have their turn; None without any."""
+        if not self._by_key:
+            return None
+        key = next(iter(self._by_key))
+        self._by_key[key] = self._by_key.pop(key)
+        return key
 
     @contextmanager
     def watch(self, keys: Iterable[str], *, initially: bool) -> Iterator[Watch]:

@@ -12,12 +12,16 @@ import structlog
 from mcptasks_crds.kube import TASKS, TOOLS, Kube, KubeError
 from mcptasks_crds.tool import McpTool
 from mcptasks_server.dispatch import Services
+from mcptasks_server.errors import RpcError
 from mcptasks_server.metrics import Metrics
+from mcptasks_server.signing import Signer
+from mcptasks_server.watching import Topic, Watches
 
 from .kube_catalogue import KubeCatalogue
 from .kube_tasks import KubeTaskStore
 from .reflector import Reflector
 from .seen_task import SeenTask, seen_task
+from .task_index import TaskIndex
 from .task_reads import TaskReads
 from .withdrawals import Withdrawals
 
@@ -26,28 +30,40 @@ PROBE_SECONDS: Final = 3.0
 LOST_SECONDS: Final = 10.0
 """After this long without an answer the replica is not ready."""
 SETTLE_SECONDS: Final = 2.0
+WATCHED_PROBE_SECONDS: Final = 1.0
+"""How often, at most, a watched task is read while the watch is silent (see `freshness.QUIET_SECONDS`)."""
 
 
 class Backend:
     """The tools and tasks of one namespace."""
 
-    def __init__(self, kube: Kube, *, namespace: str, metrics: Metrics) -> None:
+    def __init__(self, kube: Kube, *, namespace: str, metrics: Metrics, signer: Signer | None = None) -> None:
+        """`signer`: with the keys that all replicas share; without one, a key of its own."""
         self._kube, self._namespace = kube, namespace
         self._tools: Reflector[McpTool] = Reflector(
             kube, TOOLS, namespace=namespace, parse=McpTool.model_validate, metrics=metrics
         )
         self._tasks: Reflector[SeenTask] = Reflector(kube, TASKS, namespace=namespace, parse=seen_task, metrics=metrics)
-        self._withdrawals = Withdrawals(kube, namespace=namespace)
-        reads = TaskReads(kube, namespace=namespace, reflector=self._tasks, metrics=metrics)
-        store = KubeTaskStore(
+        self._reads = TaskReads(kube, namespace=namespace, reflector=self._tasks, metrics=metrics)
+        self._watches = Watches()
+        self._tasks.cache.listeners.append(lambda name, _before, _after: self._watches.tell(name))
+        self._store = KubeTaskStore(
             kube,
             namespace=namespace,
-            reads=reads,
-            withdrawals=self._withdrawals,
+            reads=self._reads,
+            index=TaskIndex(self._tasks.cache),
+            watches=self._watches,
+            withdrawals=Withdrawals(kube, namespace=namespace),
             metrics=metrics,
             clock=lambda: datetime.now(UTC),
         )
-        self.services = Services(catalogue=KubeCatalogue(self._tools), tasks=store)
+        notices = Watches()
+        self.services = Services(
+            catalogue=KubeCatalogue(self._tools, on_change=lambda: notices.tell(Topic.TOOLS)),
+            tasks=self._store,
+            signer=signer or Signer.ephemeral(),
+            notices=notices,
+        )
         self._answered_at = float("-inf")
         self._running: list[asyncio.Task[None]] = []
         self._log: Any = structlog.get_logger()
@@ -55,14 +71,14 @@ class Backend:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Watch, for as long as the context lasts."""
-        loops = (self._tools.run(), self._tasks.run(), self._ask_whether_it_is_there())
+        loops = (self._tools.run(), self._tasks.run(), self._ask_whether_it_is_there(), self._probe_what_is_watched())
         self._running = [asyncio.create_task(loop) for loop in loops]
         for task in self._running:
             task.add_done_callback(self._has_ended)
         try:
             yield
         finally:
-            await self._withdrawals.settle(seconds=SETTLE_SECONDS)
+            await self._store.settle(seconds=SETTLE_SECONDS)
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
@@ -99,3 +115,20 @@ class Backend:
             except KubeError as error:
                 self._log.warning("the API server does not answer", error=str(error))
             await asyncio.sleep(PROBE_SECONDS)
+
+    async def _probe_what_is_watched(self) -> None:
+        """Find out that the watch has died where nobody reads, and only waits for changes.
+
+        One watched task at a time is read while the watch is silent: what has changed of it is then due on the watch.
+        """
+        while True:
+            await asyncio.sleep(WATCHED_PROBE_SECONDS)
+            if not self._tasks.is_synced or not self._tasks.freshness.wants_probe(now=time.monotonic()):
+                continue
+            name = self._watches.next_key()
+            if name is None:
+                continue
+            try:
+                await self._reads.fresh(name)
+            except RpcError as error:
+                self._log.debug("a watched task cannot be read", task=name, error=str(error))

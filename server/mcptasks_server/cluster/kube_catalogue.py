@@ -1,5 +1,7 @@
 """`Catalogue` over a watch of the McpTools."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -15,12 +17,17 @@ from .reflector import Reflector
 class KubeCatalogue:
     """The tools of one namespace that the operator has found ready, in the very generation it has looked at."""
 
-    def __init__(self, reflector: Reflector[McpTool]) -> None:
-        self._reflector = reflector
+    def __init__(self, reflector: Reflector[McpTool], *, on_change: Callable[[], None] = lambda: None) -> None:
+        """`on_change` is called after the list of tools has become another one."""
+        self._reflector, self._on_change = reflector, on_change
         self._changes = -1
+        self._is_looking = False
+        self._told: tuple[tuple[str, int], ...] = ()
+        """Which tools the list had when somebody was told last."""
         self._made: dict[tuple[str, int], JobTool | None] = {}
         self._tools: dict[str, JobTool] = {}
         self._log: Any = structlog.get_logger()
+        reflector.cache.listeners.append(lambda *_: self._look_soon())
 
     def tools(self) -> tuple[JobTool, ...]:
         """All of them, by name."""
@@ -37,6 +44,21 @@ class KubeCatalogue:
             self._changes = self._reflector.cache.changes
             self._tools = self._make()
         return self._tools
+
+    def _look_soon(self) -> None:
+        """Look whether the list is another one once all that comes now has come: a list brings many tools at once."""
+        if not self._is_looking:
+            self._is_looking = True
+            asyncio.get_running_loop().call_soon(self._look)
+
+    def _look(self) -> None:
+        self._is_looking = False
+        if not self._reflector.is_synced:
+            return
+        listed = tuple((tool.uid, tool.generation) for tool in self._current().values())
+        if listed != self._told:
+            self._told = listed
+            self._on_change()
 
     def _make(self) -> dict[str, JobTool]:
         ready = [resource for resource in self._reflector.cache if resource.is_ready]

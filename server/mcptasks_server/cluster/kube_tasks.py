@@ -1,7 +1,8 @@
 """`TaskStore` over the API server: a task is an McpTask object."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,20 +12,31 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import SECRETS, TASKS, ConflictError, Kind, Kube, NotFoundError, RejectedError
 from mcptasks_crds.task import McpTask
+from mcptasks_crds.times import format_time
 from mcptasks_server.answering import new_answers
 from mcptasks_server.caller import Caller
 from mcptasks_server.errors import RefusedError, UnavailableError
 from mcptasks_server.idempotency import check_same_call
 from mcptasks_server.metrics import Metrics
 from mcptasks_server.projection import is_expired, is_over
-from mcptasks_server.tasks import NewTask, TaskNotFoundError
+from mcptasks_server.tasks import Changes, NewTask, TaskNotFoundError
+from mcptasks_server.tasks import held_at as held_at_of
+from mcptasks_server.watching import Watches
 
+from .cancelled_requests import CancelledRequests
 from .manifests import arguments_secret, needs_secret, task_manifest
 from .patience import UNREACHABLE, persist
+from .task_index import TaskIndex
 from .task_reads import TaskReads
 from .withdrawals import Withdrawals
 
+MOST_CONFLICTS: Final = 20
+"""How often a conditional change is tried anew: a running task's object changes about once a second."""
 STRICT: Final = {"fieldValidation": "Strict"}
+
+
+class ChangedMeanwhileError(UnavailableError):
+    """The object is not in the version that was to be changed."""
 
 
 class KubeTaskStore:
@@ -36,12 +48,16 @@ class KubeTaskStore:
         *,
         namespace: str,
         reads: TaskReads,
+        index: TaskIndex,
+        watches: Watches,
         withdrawals: Withdrawals,
         metrics: Metrics,
         clock: Callable[[], datetime],
     ) -> None:
-        self._kube, self._namespace, self._reads = kube, namespace, reads
-        self._withdrawals, self._metrics, self._clock = withdrawals, metrics, clock
+        self._kube, self._namespace, self._reads, self._index = kube, namespace, reads, index
+        self._watches, self._withdrawals, self._metrics, self._clock = watches, withdrawals, metrics, clock
+        self._cancelled = CancelledRequests(self._cancel_unless_handed_out, clock=clock)
+        index.listeners.append(self._cancelled.look_at)
         self._log: Any = structlog.get_logger()
 
     async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
@@ -107,6 +123,73 @@ class KubeTaskStore:
             raise RefusedError(f"The cluster does not take the cancel ({error.reason or error.status})") from error
         self._log.info("task cancel requested", task=task_id, caller=caller.name)
 
+    async def detach(self, task_id: str, *, caller: Caller) -> McpTask:
+        """Write `spec.detached`."""
+        task = await self.get(task_id, caller=caller)
+        return task if task.spec.detached else await self._patch(task_id, {"spec": {"detached": True}})
+
+    async def hold_again(self, task_id: str, *, caller: Caller) -> McpTask:
+        """Write the annotation that says when."""
+        await self.get(task_id, caller=caller)
+        annotations = {names.HELD_ANNOTATION: format_time(self._clock())}
+        return await self._patch(task_id, {"metadata": {"annotations": annotations}})
+
+    async def abandon(self, task_id: str, *, held_at: str | None, caller: Caller) -> None:
+        """Write `spec.cancelRequested` on the very version that was looked at."""
+        await self._cancel_if(lambda task: not task.spec.detached and held_at_of(task) == held_at, task_id, caller)
+
+    async def list(self, *, caller: Caller) -> tuple[McpTask, ...]:
+        """The caller's tasks from the index, or, while the watch is late, from the API server."""
+        known = self._index.names_of(caller.name)
+        if self._reads.is_late():
+            there = await self._reads.fetch({names.CALLER_LABEL: names.label_value(caller.name)})
+            known = [name for name in self._index.names_of(caller.name) if name in there]
+        now = self._clock()
+        tasks = (self._reads.known(name) for name in known)
+        return tuple(task for task in tasks if task is not None and not is_expired(task, now=now))
+
+    async def cancel_request(self, request_key: str, *, caller: Caller) -> None:
+        """Cancel the request's task wherever it is: known here, known to the API server, or still to come."""
+        self._cancelled.add(request_key, caller=caller)
+        if self._index.of_request(request_key) is None:
+            await self._reads.fetch({names.REQUEST_LABEL: request_key})
+        name = self._index.of_request(request_key)
+        task = None if name is None else self._reads.known(name)
+        cancelling = None if task is None else self._cancelled.look_at(task)
+        if cancelling is not None:
+            await asyncio.shield(cancelling)
+
+    @contextmanager
+    def watch(self, task_ids: Iterable[str]) -> Iterator[Changes]:
+        """Be told what the reflector's cache is told: by its watch, its lists, and this replica's reads and writes."""
+        with self._watches.watch(task_ids, initially=True) as watch:
+            yield watch
+
+    async def settle(self, *, seconds: float) -> None:
+        """Give what is under way that long, then leave it."""
+        await asyncio.gather(self._withdrawals.settle(seconds=seconds), self._cancelled.settle(seconds=seconds))
+
+    async def _cancel_unless_handed_out(self, task_id: str, caller: Caller) -> None:
+        await self._cancel_if(lambda task: not task.spec.detached, task_id, caller)
+
+    async def _cancel_if(self, may_be: Callable[[McpTask], bool], task_id: str, caller: Caller) -> None:
+        """Cancel a living task of the caller's if it is so, at a version at which it is so."""
+        for _ in range(MOST_CONFLICTS):
+            try:
+                task = self._visible(await self._reads.fresh(task_id), caller)
+            except TaskNotFoundError:
+                return
+            if is_over(task) or task.spec.cancel_requested or not may_be(task):
+                return
+            version = {"resourceVersion": task.metadata.resource_version}
+            try:
+                await self._patch(task_id, {"metadata": version, "spec": {"cancelRequested": True}})
+            except ChangedMeanwhileError:
+                continue
+            self._log.info("task cancel requested", task=task_id, caller=caller.name)
+            return
+        raise UnavailableError(UNREACHABLE)
+
     def _visible(self, task: McpTask, caller: Caller) -> McpTask:
         if task.spec.caller != caller.name or is_expired(task, now=self._clock()):
             raise TaskNotFoundError
@@ -140,11 +223,11 @@ class KubeTaskStore:
         patch = {key: {"response": text, "by": caller.name} for key, text in answers.items()}
         await self._patch(task_id, {"spec": {"answers": patch}})
 
-    async def _patch(self, task_id: str, patch: Json) -> None:
+    async def _patch(self, task_id: str, patch: Json) -> McpTask:
         try:
             document = await persist(lambda: self._kube.patch(TASKS, self._namespace, task_id, patch))
         except NotFoundError as error:
             raise TaskNotFoundError from error
-        except ConflictError as error:  # the API server tried often enough to merge it
-            raise UnavailableError(UNREACHABLE) from error
-        self._reads.learn(document)
+        except ConflictError as error:  # the API server tried often enough to merge it, or the version is another one
+            raise ChangedMeanwhileError(UNREACHABLE) from error
+        return self._reads.learn(document)

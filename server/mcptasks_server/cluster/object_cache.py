@@ -6,7 +6,7 @@ Kubernetes' resource versions are numbers that can be compared (KEP-5504).
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -24,10 +24,16 @@ class Known(Generic[ValueT]):
     value: ValueT
 
 
+Listener = Callable[[str, ValueT | None, ValueT | None], None]
+"""Is told of each change: the object's name, and what was and what is now known of it (None: no such object)."""
+
+
 class ObjectCache(Generic[ValueT]):
     """The objects of one kind in one namespace, by name."""
 
     def __init__(self) -> None:
+        self.listeners: list[Listener[ValueT]] = []
+        """Who is told of each change, at once: it must neither raise nor wait."""
         self._known: dict[str, Known[ValueT]] = {}
         self._deleted: OrderedDict[str, int] = OrderedDict()
         self.changes = 0
@@ -51,7 +57,7 @@ class ObjectCache(Generic[ValueT]):
         if self._deleted.get(name, -1) >= known.version:
             return False
         self._known[name] = known
-        self.changes += 1
+        self._tell(name, None if current is None else current.value, known.value)
         return True
 
     def remove(self, name: str, *, version: int) -> None:
@@ -63,7 +69,7 @@ class ObjectCache(Generic[ValueT]):
         current = self._known.get(name)
         if current is not None and current.version <= version:
             del self._known[name]
-            self.changes += 1
+            self._tell(name, current.value, None)
 
     def replace(self, listed: Mapping[str, Known[ValueT]], *, version: int) -> None:
         """Take a whole list as it was at a version. What is newer than the list stays."""
@@ -71,3 +77,8 @@ class ObjectCache(Generic[ValueT]):
             self.offer(name, known)
         for name in [name for name in self._known if name not in listed]:
             self.remove(name, version=version)
+
+    def _tell(self, name: str, before: ValueT | None, after: ValueT | None) -> None:
+        self.changes += 1
+        for listener in self.listeners:
+            listener(name, before, after)

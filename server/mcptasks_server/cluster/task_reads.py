@@ -5,8 +5,9 @@ never less than this replica has written or shown, and nothing while its watch i
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import partial
 
 from mcptasks_crds.asking import open_questions
 from mcptasks_crds.base import Json
@@ -19,7 +20,7 @@ from mcptasks_server.tasks import TaskNotFoundError
 
 from .coalesce import Coalescing
 from .patience import persist
-from .reflector import Reflector
+from .reflector import PAGE, Reflector
 from .seen_task import SeenTask
 
 
@@ -80,6 +81,32 @@ class TaskReads:
         known = self._reflector.cache.get(name)
         return None if known is None else known.value.task
 
+    def is_late(self) -> bool:
+        """Whether what is known may be older than it should be."""
+        return not self._reflector.is_synced or self._reflector.freshness.is_late(now=self._clock())
+
+    async def fetch(self, labels: Mapping[str, str]) -> frozenset[str]:
+        """Read all tasks with these labels at the API server, so that they are known; gives their names.
+
+        Raises:
+            UnavailableError: it did not answer in time.
+        """
+        self._reflector.suspect()
+        query = {"labelSelector": ",".join(f"{name}={value}" for name, value in labels.items()), "limit": PAGE}
+        found: list[str] = []
+        while True:
+            try:
+                page = await persist(partial(self._kube.list, TASKS, self._namespace, **query))
+            except RejectedError as error:
+                raise RefusedError(f"The cluster refuses to list tasks ({error.reason or error.status})") from error
+            for document in page["items"]:
+                self._reflector.learn(document)
+                found.append(document["metadata"]["name"])
+            more = page["metadata"].get("continue")
+            if not more:
+                return frozenset(found)
+            query["continue"] = more
+
     def learn(self, document: Json) -> McpTask:
         """Take an object that the API server has answered, so that no older one is shown from here on."""
         self._reflector.learn(document)
@@ -91,7 +118,7 @@ class TaskReads:
             return Source.MISS
         if is_over(seen.task):  # for ever: however late the watch is
             return Source.CACHE if seen.is_whole else Source.LARGE
-        if not self._reflector.is_synced or freshness.is_late(now=now):
+        if self.is_late():
             return Source.LATE
         if open_questions(seen.task):
             # Somebody may have answered at another replica a moment ago, and must not be asked again.

@@ -1,5 +1,6 @@
 """What every `TaskStore` promises, as tests: a test module subclasses `TaskStoreContract` and gives it its fixtures."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
@@ -7,17 +8,19 @@ from typing import Any, Final, Protocol
 import pytest
 
 from mcptasks_crds.asking import open_questions
-from mcptasks_crds.names import is_task_id
+from mcptasks_crds.names import HELD_ANNOTATION, is_task_id
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.times import format_time
 from mcptasks_server.caller import ANONYMOUS, Caller
 from mcptasks_server.projection import result_text
-from mcptasks_server.tasks import NewTask, TaskNotFoundError, TaskStore
+from mcptasks_server.tasks import NewTask, TaskNotFoundError, TaskStore, held_at
 
 STRANGER: Final = Caller(name="stranger")
 RESULT: Final = '{"content": [{"type": "text", "text": "1.0"}], "structuredContent": {"n": 12345678901234567890123}}'
 ACCEPT: Final = '{"action": "accept", "content": {"yes": true}}'
+PATIENCE: Final = 20.0
+"""For how long a test waits for what must come, in seconds."""
 DECLINE: Final = '{"action": "decline"}'
 
 
@@ -61,6 +64,20 @@ def over(phase: Phase = Phase.COMPLETED, *, kept_for: timedelta = timedelta(minu
         "expiresAt": format_time(now + kept_for),
     }
     return status | ({"result": {"inline": RESULT}} if phase is Phase.COMPLETED else {})
+
+
+async def until(store: TaskStore, task_id: str, is_so: Callable[[McpTask | None], bool]) -> None:
+    """Wait until the store shows a task (None: does not find it) as it is to be."""
+    with store.watch([task_id]) as changes:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                await changes.next()
+                try:
+                    task = await store.get(task_id, caller=ANONYMOUS)
+                except TaskNotFoundError:
+                    task = None
+                if is_so(task):
+                    return
 
 
 class TaskStoreContract:
@@ -176,6 +193,90 @@ class TaskStoreContract:
                 await ask()
 
     @pytest.mark.requirement("ext-tasks/kept-until-ttl")
+    async def test_a_task_whose_id_is_handed_out_says_so_everywhere(self, store: TaskStore) -> None:
+        task_id = (await store.create(new_task(), caller=ANONYMOUS)).metadata.name
+
+        first = await store.detach(task_id, caller=ANONYMOUS)
+        again = await store.detach(task_id, caller=ANONYMOUS)
+
+        shown = await store.get(task_id, caller=ANONYMOUS)
+        assert [task.spec.detached for task in (first, again, shown)] == [True, True, True]
+
+    async def test_a_call_that_is_held_again_says_since_when(self, store: TaskStore) -> None:
+        created = await store.create(new_task(), caller=ANONYMOUS)
+        assert HELD_ANNOTATION not in created.metadata.annotations
+
+        held = await store.hold_again(created.metadata.name, caller=ANONYMOUS)
+
+        shown = await store.get(created.metadata.name, caller=ANONYMOUS)
+        assert held.metadata.annotations[HELD_ANNOTATION] == shown.metadata.annotations[HELD_ANNOTATION]
+        assert shown.metadata.annotations[HELD_ANNOTATION].endswith("Z")
+
+    async def test_a_cut_call_is_abandoned_unless_it_was_handed_out_or_taken_up_again(self, store: TaskStore) -> None:
+        cut, handed_out, taken_up = [(await store.create(new_task(), caller=ANONYMOUS)).metadata.name for _ in range(3)]
+        await store.detach(handed_out, caller=ANONYMOUS)
+        held = await store.hold_again(taken_up, caller=ANONYMOUS)
+
+        for task_id in (cut, handed_out, taken_up, "mt-" + "a" * 32):
+            await store.abandon(task_id, held_at=None, caller=ANONYMOUS)
+        before = await store.get(taken_up, caller=ANONYMOUS)
+        await store.abandon(taken_up, held_at=held_at(held), caller=ANONYMOUS)
+
+        assert (await store.get(cut, caller=ANONYMOUS)).spec.cancel_requested
+        assert not (await store.get(handed_out, caller=ANONYMOUS)).spec.cancel_requested
+        assert not before.spec.cancel_requested
+        assert (await store.get(taken_up, caller=ANONYMOUS)).spec.cancel_requested
+
+    async def test_a_list_shows_a_callers_own_tasks_the_newest_first(self, store: TaskStore, hand: Hand) -> None:
+        created = [(await store.create(new_task(), caller=ANONYMOUS)).metadata.name for _ in range(3)]
+        foreign = (await store.create(new_task(), caller=STRANGER)).metadata.name
+        await hand(created[0], over(kept_for=timedelta(seconds=-1)))
+        await until(store, created[0], lambda task: task is None)
+        await store.cancel(created[1], caller=ANONYMOUS)
+
+        own, others = await store.list(caller=ANONYMOUS), await store.list(caller=STRANGER)
+
+        assert {task.metadata.name for task in own} == set(created[1:])
+        assert [task.metadata.creation_timestamp for task in own] == sorted(
+            (task.metadata.creation_timestamp for task in own if task.metadata.creation_timestamp), reverse=True
+        )
+        assert [task.metadata.name for task in others] == [foreign]
+        assert next(task for task in own if task.metadata.name == created[1]).spec.cancel_requested
+
+    async def test_a_watch_tells_of_each_task_at_first_and_of_its_changes_then(
+        self, store: TaskStore, hand: Hand
+    ) -> None:
+        one, two, other = [(await store.create(new_task(), caller=ANONYMOUS)).metadata.name for _ in range(3)]
+
+        with store.watch([one, two]) as changes:
+            async with asyncio.timeout(PATIENCE):
+                assert await changes.next() == {one, two}
+                await store.cancel(other, caller=ANONYMOUS)
+                await hand(two, over())
+                assert await changes.next() == {two}
+
+    async def test_a_request_is_cancelled_by_its_key_unless_its_tasks_id_was_handed_out(self, store: TaskStore) -> None:
+        held, handed_out, foreign = [
+            (await store.create(new_task(request_key=key, detached=detached), caller=caller)).metadata.name
+            for key, detached, caller in (("k1", False, ANONYMOUS), ("k2", True, ANONYMOUS), ("k3", False, STRANGER))
+        ]
+
+        for key in ("k1", "k2", "k3", "never-made"):
+            await store.cancel_request(key, caller=ANONYMOUS)
+
+        assert (await store.get(held, caller=ANONYMOUS)).spec.cancel_requested
+        assert not (await store.get(handed_out, caller=ANONYMOUS)).spec.cancel_requested
+        assert not (await store.get(foreign, caller=STRANGER)).spec.cancel_requested
+
+    async def test_a_request_that_is_cancelled_before_its_task_is_there_is_cancelled_all_the_same(
+        self, store: TaskStore
+    ) -> None:
+        await store.cancel_request("early", caller=ANONYMOUS)
+
+        created = (await store.create(new_task(request_key="early"), caller=ANONYMOUS)).metadata.name
+
+        await until(store, created, lambda task: task is not None and task.spec.cancel_requested)
+
     async def test_a_living_task_is_found_however_old_its_lease_is(self, store: TaskStore, hand: Hand) -> None:
         task_id = (await store.create(new_task(), caller=ANONYMOUS)).metadata.name
 
@@ -189,6 +290,8 @@ def _everything(store: TaskStore, task_id: str, caller: Caller) -> tuple[Callabl
         lambda: store.get(task_id, caller=caller),
         lambda: store.answer(task_id, {"q": ACCEPT}, caller=caller),
         lambda: store.cancel(task_id, caller=caller),
+        lambda: store.detach(task_id, caller=caller),
+        lambda: store.hold_again(task_id, caller=caller),
     )
 
 

@@ -1,7 +1,8 @@
 """A `TaskStore` that keeps tasks in memory."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +16,9 @@ from mcptasks_server.cluster.manifests import task_manifest
 from mcptasks_server.errors import RpcError
 from mcptasks_server.idempotency import check_same_call
 from mcptasks_server.projection import is_expired, is_over
-from mcptasks_server.tasks import NewTask, TaskNotFoundError
+from mcptasks_server.tasks import Changes, NewTask, TaskNotFoundError
+from mcptasks_server.tasks import held_at as held_at_of
+from mcptasks_server.watching import Watches
 
 
 class InMemoryTaskStore:
@@ -36,6 +39,9 @@ class InMemoryTaskStore:
         """Somebody has come to the gate."""
         self.given_up = asyncio.Event()
         """Somebody was cancelled while waiting at the gate."""
+        self.watches = Watches()
+        """Who waits for changes of which tasks."""
+        self._cancelled_requests: set[tuple[str, str]] = set()
 
     async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
         """Keep a new task."""
@@ -49,7 +55,10 @@ class InMemoryTaskStore:
         document["metadata"]["creationTimestamp"] = format_time(self._clock().replace(microsecond=0))
         self.objects[name] = document
         self.created.append(new)
-        return McpTask.model_validate(document)
+        self.watches.tell(name)
+        if (new.request_key, caller.name) in self._cancelled_requests and not new.detached:
+            self._merge(name, {"spec": {"cancelRequested": True}})
+        return McpTask.model_validate(self.objects[name])
 
     async def get(self, task_id: str, *, caller: Caller) -> McpTask:
         """The task as it is now."""
@@ -73,6 +82,53 @@ class InMemoryTaskStore:
         if not is_over(await self.get(task_id, caller=caller)):
             self._merge(task_id, {"spec": {"cancelRequested": True}})
 
+    async def detach(self, task_id: str, *, caller: Caller) -> McpTask:
+        """Note that the id is handed out."""
+        await self.get(task_id, caller=caller)
+        return self._merge(task_id, {"spec": {"detached": True}})
+
+    async def hold_again(self, task_id: str, *, caller: Caller) -> McpTask:
+        """Note that a call is held again."""
+        await self.get(task_id, caller=caller)
+        annotations = {names.HELD_ANNOTATION: format_time(self._clock())}
+        return self._merge(task_id, {"metadata": {"annotations": annotations}})
+
+    async def abandon(self, task_id: str, *, held_at: str | None, caller: Caller) -> None:
+        """Cancel a task whose held call was cut."""
+        try:
+            task = await self.get(task_id, caller=caller)
+        except TaskNotFoundError:
+            return
+        if not is_over(task) and not task.spec.detached and held_at_of(task) == held_at:
+            self._merge(task_id, {"spec": {"cancelRequested": True}})
+
+    async def list(self, *, caller: Caller) -> tuple[McpTask, ...]:
+        """The caller's tasks."""
+        await self._ready()
+        tasks = [McpTask.model_validate(document) for document in reversed(self.objects.values())]
+        return tuple(
+            task for task in tasks if task.spec.caller == caller.name and not is_expired(task, now=self._clock())
+        )
+
+    async def cancel_request(self, request_key: str, *, caller: Caller) -> None:
+        """Cancel the request's task, be it there or still to come."""
+        self._cancelled_requests.add((request_key, caller.name))
+        for task in await self.list(caller=caller):
+            is_its = task.metadata.labels.get(names.REQUEST_LABEL) == request_key
+            if is_its and not task.spec.detached and not is_over(task):
+                self._merge(task.metadata.name, {"spec": {"cancelRequested": True}})
+
+    @contextmanager
+    def watch(self, task_ids: Iterable[str]) -> Iterator[Changes]:
+        """Be told of each change."""
+        with self.watches.watch(task_ids, initially=True) as watch:
+            yield watch
+
+    def delete(self, task_id: str) -> None:
+        """Remove a task, as the operator does when its time is over."""
+        del self.objects[task_id]
+        self.watches.tell(task_id)
+
     async def write_status(self, task_id: str, patch: Mapping[str, Any]) -> None:
         """Merge a patch into a task's status."""
         self._merge(task_id, {"status": patch})
@@ -87,10 +143,12 @@ class InMemoryTaskStore:
         if self.failure is not None:
             raise self.failure
 
-    def _merge(self, name: str, patch: Mapping[str, Any]) -> None:
+    def _merge(self, name: str, patch: Mapping[str, Any]) -> McpTask:
         merged = _merged(self.objects[name], patch)
         assert isinstance(merged, dict)
         self.objects[name] = merged
+        self.watches.tell(name)
+        return McpTask.model_validate(merged)
 
 
 def _merged(target: Any, patch: Any) -> Any:
