@@ -15,7 +15,7 @@ from mcptasks_crds.tool import McpTool
 
 from .decision import ReleaseJob
 from .podcontract import answers_text
-from .results import tool_error
+from .results import never_ran
 from .situation import Situation
 from .verdicts import Ask, End, GoOn, Verdict, failed
 
@@ -61,14 +61,14 @@ def unknown_questions(tool: McpTool, task: McpTask) -> tuple[str, ...]:
 def _declined(key: str, answer: Answer) -> End | None:
     if action_of(answer.response) not in ("decline", "cancel"):
         return None
-    return _tool_error(Reason.DECLINED, f"declined by {answer.by or 'somebody'} ({key})")
+    return never_ran(Reason.DECLINED, f"declined by {answer.by or 'somebody'} ({key})")
 
 
 def _broken(key: str, question: TaskQuestion, answer: Answer) -> End | None:
     violation = violation_of_answer(question.requested_schema, answer.response)
     if violation is None:
         return None
-    return _tool_error(Reason.ANSWER_INVALID, f"the answer to {key} is not what was asked for: {violation}")
+    return never_ran(Reason.ANSWER_INVALID, f"the answer to {key} is not what was asked for: {violation}")
 
 
 def _is_asked_too_late(task: McpTask) -> End | None:
@@ -76,14 +76,14 @@ def _is_asked_too_late(task: McpTask) -> End | None:
     for key, question in sorted(task.spec.questions.items()):
         if question.when is QuestionTime.BEFORE_TASK and key not in task.spec.answers:
             message = f"{key} is asked before there is a task, and this one was made without an answer"
-            return _tool_error(Reason.ANSWER_INVALID, message)
+            return never_ran(Reason.ANSWER_INVALID, message)
     return None
 
 
 def _expired(situation: Situation) -> End | None:
     for key, question in _open(situation.task):
         if situation.now >= _expires_at(situation, question):
-            return _tool_error(Reason.QUESTION_EXPIRED, f"nobody answered {key} within {question.expiry_seconds} s")
+            return never_ran(Reason.QUESTION_EXPIRED, f"nobody answered {key} within {question.expiry_seconds} s")
     return None
 
 
@@ -105,7 +105,3 @@ def _open(task: McpTask) -> list[tuple[str, TaskQuestion]]:
 def _expires_at(situation: Situation, question: TaskQuestion) -> datetime:
     accepted_at = situation.task.metadata.creation_timestamp or situation.now
     return accepted_at + timedelta(seconds=question.expiry_seconds)
-
-
-def _tool_error(reason: Reason, message: str) -> End:
-    return tool_error(reason, message, said="", log=None)

@@ -52,6 +52,12 @@ def tool_error(reason: Reason, message: str, *, said: str, log: LogSeen | None, 
     return _completed(reason, message, text, log_tail=None)
 
 
+def never_ran(reason: Reason, message: str) -> End:
+    """A completed task whose result is an error: the tool was not let run."""
+    message = limits.clip(message, limits.MESSAGE_STORED_BYTES)
+    return _completed(reason, message, text_result(message, is_error=True), log_tail=None)
+
+
 def needs_log(situation: Situation) -> Ask | None:
     """The need for the log of the tool's container, as long as it was not met."""
     if situation.log is not None or situation.pod is None:

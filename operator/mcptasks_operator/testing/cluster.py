@@ -104,7 +104,8 @@ class FakeCluster:
         if wanted.get("resourceVersion", known["metadata"]["resourceVersion"]) != known["metadata"]["resourceVersion"]:
             raise ConflictError(f"{name} was modified", status=409, reason="Conflict")
         part = {key: value for key, value in patch.items() if (key == "status") == (subresource == "status")}
-        changed = _merged(known, {key: value for key, value in part.items() if key != "metadata"})
+        part["metadata"] = {key: wanted[key] for key in ("labels", "annotations") if key in wanted}
+        changed = _merged(known, part)
         _judge(kind, known, changed)
         if changed != known:
             if changed.get("spec") != known.get("spec"):

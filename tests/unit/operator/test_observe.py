@@ -211,3 +211,40 @@ def test_a_pod_that_is_being_deleted_or_was_evicted_says_so() -> None:
     seen = pod_seen(document, EXECUTION)
 
     assert (seen.phase, seen.reason, seen.message, seen.deleting) == ("Failed", "Evicted", "disk", True)
+
+
+def annotated(released_at: str | None, *, suspend: bool, **status: Any) -> Json:
+    document = job(**status)
+    if released_at is not None:
+        document["metadata"]["annotations"][names.RELEASED_ANNOTATION] = released_at
+    document["spec"]["suspend"] = suspend
+    return document
+
+
+@pytest.mark.parametrize(
+    ("document", "is_held_back"),
+    [
+        (job(), False),
+        (annotated("", suspend=True), True),
+        (annotated("", suspend=False), False),
+        (annotated(None, suspend=True), False),
+        (annotated(CREATED, suspend=True), False),
+        (annotated("", suspend=True, conditions=[{"type": "Failed", "status": "True"}]), False),
+    ],
+)
+def test_a_job_is_held_back_while_it_is_suspended_and_was_never_let_start(document: Json, is_held_back: bool) -> None:
+    assert job_view(document, task_uid="task-uid").is_held_back is is_held_back
+
+
+@pytest.mark.parametrize(
+    ("annotation", "moment"),
+    [
+        ("2026-11-29T12:00:00.500Z", datetime(2026, 11, 29, 12, 0, 0, 500_000, tzinfo=UTC)),
+        (None, None),
+        ("", None),
+        ("yesterday", None),
+        ("2026-11-29T12:00:00", None),
+    ],
+)
+def test_when_a_job_was_let_start_is_read_if_it_can_be(annotation: str | None, moment: datetime | None) -> None:
+    assert job_view(annotated(annotation, suspend=False), task_uid="task-uid").released_at == moment

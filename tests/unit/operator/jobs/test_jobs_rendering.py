@@ -14,6 +14,11 @@ from mcptasks_operator.jobs import render
 from mcptasks_operator.observation import Execution
 
 Make = Callable[..., Any]
+ANSWERS = {"path": "answers.json", "fieldRef": {"fieldPath": "metadata.annotations['mcptasks.dev/answers']"}}
+QUESTION = {"message": "Sure?", "requestedSchema": '{"type":"object"}', "when": "beforeStart"}
+BEFORE_TASK = QUESTION | {"when": "beforeTask"}
+YES = {"response": '{"action":"accept", "content":{"n":1.0}}'}
+A_IS_ANSWERED = f'{{"a":{YES["response"]}}}'
 TASK = "mt-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 
@@ -62,6 +67,7 @@ def test_the_smallest_tool_becomes_a_whole_restricted_job(make_tool: Make, make_
                         "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
                         "karpenter.sh/do-not-disrupt": "true",
                         "mcptasks.dev/arguments": '{"branch": "$x"}',
+                        "mcptasks.dev/answers": "{}",
                     },
                 },
                 "spec": {
@@ -83,6 +89,7 @@ def test_the_smallest_tool_becomes_a_whole_restricted_job(make_tool: Make, make_
                                 {"name": "MCPTASK_ID", "value": TASK},
                                 {"name": "MCPTASK_TOOL", "value": "build"},
                                 {"name": "MCPTASK_ARGUMENTS", "value": "/mcptask/arguments.json"},
+                                {"name": "MCPTASK_ANSWERS", "value": "/mcptask/answers.json"},
                                 {"name": "MCPTASK_RESULT", "value": "/dev/termination-log"},
                                 {"name": "HOME", "value": "/tmp"},
                             ],
@@ -120,7 +127,8 @@ def test_the_smallest_tool_becomes_a_whole_restricted_job(make_tool: Make, make_
                                                     "fieldRef": {
                                                         "fieldPath": "metadata.annotations['mcptasks.dev/arguments']"
                                                     },
-                                                }
+                                                },
+                                                ANSWERS,
                                             ]
                                         }
                                     }
@@ -182,9 +190,30 @@ def test_arguments_in_a_secret_reach_the_pod_without_being_read(make_tool: Make,
     assert environment[0] == {"name": "ARG_A", "valueFrom": {"secretKeyRef": reference}}
     assert environment[1]["name"] == "MCPTASK_ID"
     assert template["spec"]["volumes"][-1]["projected"]["sources"] == [
-        {"secret": {"name": "its-secret", "items": [{"key": "arguments.json", "path": "arguments.json"}]}}
+        {"secret": {"name": "its-secret", "items": [{"key": "arguments.json", "path": "arguments.json"}]}},
+        {"downwardAPI": {"items": [ANSWERS]}},
     ]
     assert "mcptasks.dev/arguments" not in template["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "waits", "given"),
+    [
+        ({"questions": {}, "answers": {"a": YES}}, False, "{}"),
+        ({"questions": {"a": QUESTION}, "answers": {}}, True, "{}"),
+        ({"questions": {"a": QUESTION}, "answers": {"a": YES}}, False, A_IS_ANSWERED),
+        ({"questions": {"a": BEFORE_TASK}, "answers": {"a": YES, "b": YES}}, False, A_IS_ANSWERED),
+        ({"questions": {"b": QUESTION, "a": BEFORE_TASK}, "answers": {"a": YES}}, True, A_IS_ANSWERED),
+    ],
+)
+def test_a_job_waits_for_what_is_not_answered_and_carries_what_is(
+    spec: Any, waits: bool, given: str, make_tool: Make, make_task: Make
+) -> None:
+    job = render(make_task(**spec), make_tool())
+
+    assert job["spec"].get("suspend", False) is waits
+    assert job["metadata"]["annotations"].get("mcptasks.dev/released-at") == ("" if waits else None)
+    assert job["spec"]["template"]["metadata"]["annotations"]["mcptasks.dev/answers"] == given
 
 
 def test_a_pod_does_not_start_without_a_variable_that_its_command_names(

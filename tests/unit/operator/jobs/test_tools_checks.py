@@ -14,12 +14,18 @@ from mcptasks_operator.tool_checks import ToolFault, environment_gap, name_confl
 Make = Callable[..., Any]
 
 
+def question(key: str, *, message: str = "Sure?", properties: Any = None) -> Any:
+    form = {"type": "object", "properties": properties or {"sure": {"type": "boolean"}}}
+    return {"key": key, "message": message, "requestedSchema": form, "when": "beforeStart"}
+
+
 def test_a_good_tool_has_no_problems(make_tool: Make, make_pod: Make) -> None:
     properties = {"branch": {"type": "string"}, "n": {"type": "integer", "default": 3}}
     tool = make_tool(
         make_pod(command=["sh", "-c", 'git checkout "$ARG_BRANCH"', "$(ARG_N)"]),
         inputSchema={"type": "object", "properties": properties, "required": ["branch"]},
         outputSchema={"type": "object"},
+        questions=[question("sure"), question("who", properties={"who": {"type": "string", "format": "email"}})],
     )
 
     assert tool_problems(tool) == ()
@@ -65,6 +71,24 @@ def test_a_good_tool_has_no_problems(make_tool: Make, make_pod: Make) -> None:
             ToolFault.SCHEMA_UNSUPPORTED,
             "inputSchema: writeOnly outside of properties",
             id="a secret without a name",
+        ),
+        pytest.param(
+            {"questions": [question("ok"), question("sure", properties={"a": {"type": "string", "pattern": "a"}})]},
+            ToolFault.QUESTION_INVALID,
+            "questions[sure].requestedSchema: /properties/a: ",
+            id="a question that no client could show",
+        ),
+        pytest.param(
+            {"questions": [question("sure", properties={"a": {"type": "string", "title": "<" * 2731}})]},
+            ToolFault.QUESTION_INVALID,
+            "questions[sure].requestedSchema: takes 16",
+            id="a question that a task could not keep",
+        ),
+        pytest.param(
+            {"questions": [question(f"q{n}", message="<" * 683) for n in range(8)]},
+            ToolFault.QUESTION_INVALID,
+            "questions: take 33",
+            id="more questions than a task could keep",
         ),
         pytest.param(
             {"job": {"template": {"spec": {"restartPolicy": "Always", "containers": [{"name": "a"}]}}}},
@@ -136,7 +160,7 @@ def test_a_named_secret_is_only_in_the_file(make_tool: Make) -> None:
     assert "token: it is writeOnly" in (environment_gap(tool) or "")
 
 
-@pytest.mark.parametrize("place", ["template", "inputSchema", "outputSchema"])
+@pytest.mark.parametrize("place", ["template", "inputSchema", "outputSchema", "questions"])
 def test_a_tool_that_is_nested_too_deeply_is_a_problem_and_no_crash(
     place: str, make_tool: Make, make_pod: Make
 ) -> None:
@@ -144,7 +168,11 @@ def test_a_tool_that_is_nested_too_deeply_is_a_problem_and_no_crash(
     for _ in range(2000):
         deep = {"x": deep}
     schema = {"type": "object", "properties": {"a": {"default": deep}}}
-    spec = {"job": {"template": {"spec": {**make_pod(), "x": deep}}}} if place == "template" else {place: schema}
+    spec: dict[str, Any] = {place: schema}
+    if place == "template":
+        spec = {"job": {"template": {"spec": {**make_pod(), "x": deep}}}}
+    if place == "questions":
+        spec = {place: [question("sure", properties={"a": {"type": "string", "default": deep}})]}
 
     problems = tool_problems(make_tool(**spec))
 
