@@ -45,7 +45,8 @@ class ModernExchange(Exchange):
             if not is_declared(request, self.abilities.capabilities):
                 raise self.missing(required_capability(request), why=f"this request needs {request.method}")
         given: dict[str, Any] = self.claims.get(ANSWERS_CLAIM, {})
-        answers = {**given, **{key: answer for key, answer in self.responses.items() if key in requests}}
+        # What was answered in an earlier round stays so: it may have been acted on.
+        answers = {**{key: answer for key, answer in self.responses.items() if key in requests}, **given}
         good = {
             key: answer for key, answer in answers.items() if key not in requests or is_answer(requests[key], answer)
         }
