@@ -8,6 +8,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from .caller import CallerPolicy
 from .catalogue import CombinedCatalogue
+from .companions import with_companions
 from .dispatch import Services
 from .guards import Guards
 from .health import LIVE_PATH, READY_PATH, Health
@@ -30,6 +31,7 @@ def create_app(
     require_task_name: bool = True,
 ) -> web.Application:
     """The application that clients and probes talk to. Run it with `handler_cancellation=True`."""
+    services = with_companions(services, knows_callers=callers.knows_callers)
     endpoint = McpEndpoint(
         modern=ModernEra(
             services=services,
@@ -37,7 +39,7 @@ def create_app(
             methods=methods_of(services.packs),
             require_task_name=require_task_name,
         ),
-        legacy=LegacyEra(),
+        legacy=LegacyEra(services=services, callers=callers),
         guards=guards,
         max_body_bytes=max_body_bytes,
         metrics=metrics,

@@ -1,0 +1,130 @@
+"""Requests of the server's to legacy clients: their ids, and who waits for what at this replica.
+
+The id of a task's question is signed and names the task and the question, so its answer can be taken by any replica. An
+inline tool's own request is waited for by the one process that runs the function: its answer must come back here, which
+is what the Service's client affinity is for.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+from weakref import WeakValueDictionary
+
+from mcptasks_server.errors import RefusedError, RpcError
+from mcptasks_server.jsonrpc import Response
+from mcptasks_server.signing import Purpose, SealError, Signer
+
+MAX_WAITING: Final = 1000
+"""Requests of inline tools that may wait for their answers at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskQuestion:
+    """A question of a task, as a request's id names it."""
+
+    task_id: str
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InlineRequest:
+    """A request of an inline tool, as its id names it."""
+
+    nonce: str
+
+
+class Asked:
+    """The keys of a task's questions that were put on one stream already."""
+
+    def __init__(self) -> None:
+        self._keys: set[str] = set()
+
+    def is_new(self, key: str) -> bool:
+        """Whether a key was not put yet; from here on it was."""
+        if key in self._keys:
+            return False
+        self._keys.add(key)
+        return True
+
+    def again(self, key: str) -> None:
+        """Have a key put once more: its answer could not be taken."""
+        self._keys.discard(key)
+
+
+class ServerRequests:
+    """Makes and reads the ids of requests to clients, and knows who waits here."""
+
+    def __init__(self, signer: Signer) -> None:
+        self._signer = signer
+        self._waiting: dict[str, tuple[str | None, asyncio.Future[Response]]] = {}
+        self._asked: WeakValueDictionary[str, Asked] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def question_id(self, question: TaskQuestion, *, session: str, asked: Asked) -> str:
+        """A fresh id for a task's question to a session. `asked` belongs to the stream that it is sent on."""
+        nonce = secrets.token_urlsafe(9)
+        claims = {"t": question.task_id, "q": question.key, "s": session, "n": nonce}
+        request_id = self._signer.seal(Purpose.SERVER_REQUEST, claims)
+        self._asked[request_id] = asked
+        return request_id
+
+    @contextmanager
+    def expecting(self, *, session: str, request_key: str | None) -> Iterator[tuple[str, asyncio.Future[Response]]]:
+        """A fresh id for an inline tool's request to a session, and what its answer will be.
+
+        `request_key`: of the client's own request, by which the wait ends (see `withdraw`).
+
+        Raises:
+            RefusedError: too many wait already.
+        """
+        if len(self._waiting) >= MAX_WAITING:
+            raise RefusedError(f"More than {MAX_WAITING} requests to clients wait for their answers: try again later")
+        nonce = secrets.token_urlsafe(12)
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._waiting[nonce] = (request_key, future)
+        try:
+            yield self._signer.seal(Purpose.SERVER_REQUEST, {"s": session, "n": nonce}), future
+        finally:
+            del self._waiting[nonce]
+            if future.done() and not future.cancelled():
+                future.exception()  # whoever has waited for it has it
+            future.cancel()
+
+    def named_by(self, request_id: object, *, session: str, now: float) -> TaskQuestion | InlineRequest | None:
+        """What the id of a session's answer names; None where it is no id that this server gave to that session."""
+        if not isinstance(request_id, str):
+            return None
+        try:
+            claims = self._signer.open(Purpose.SERVER_REQUEST, request_id, now=now)
+        except SealError:
+            return None
+        if claims["s"] != session:
+            return None
+        if "t" in claims:
+            return TaskQuestion(task_id=claims["t"], key=claims["q"])
+        return InlineRequest(nonce=claims["n"])
+
+    def resolve(self, request: InlineRequest, response: Response) -> bool:
+        """Hand an answer to whoever waits for it here. Says whether anybody did."""
+        _, future = self._waiting.get(request.nonce, (None, None))
+        if future is None or future.done():
+            return False
+        future.set_result(response)
+        return True
+
+    def ask_again(self, request_id: str, key: str) -> None:
+        """Have a question put once more on its stream, if that is one of this replica's."""
+        asked = self._asked.get(request_id)
+        if asked is not None:
+            asked.again(key)
+
+    def withdraw(self, request_key: str) -> None:
+        """End the waits of a request that its client has withdrawn: it will not answer any more."""
+        for key, future in self._waiting.values():
+            if key == request_key and not future.done():
+                future.set_exception(RpcError("The client has withdrawn its request"))
