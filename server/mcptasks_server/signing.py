@@ -84,6 +84,8 @@ class Signer:
             claims = self._serializers[purpose].loads(sealed)
         except (BadData, ValueError) as error:
             raise SealError("the value was not made by this server, or was changed") from error
+        if not _is_canonical(sealed.rpartition(".")[2]):
+            raise SealError("the value was not made by this server, or was changed")
         expires_at = claims.pop(_EXPIRES, None)
         if expires_at is not None and now >= expires_at:
             raise SealExpiredError("the value's time is over")
@@ -103,6 +105,12 @@ class Signer:
     def digest(self, purpose: Purpose, *parts: str) -> str:
         """The keyed hash by the signing key (see `digests`)."""
         return self.digests(purpose, *parts)[0]
+
+
+def _is_canonical(signature: str) -> bool:
+    """Whether base64 text is the one that encodes its bytes: others decode to the same, by bits that no encoder sets."""
+    padded = signature + "=" * (-len(signature) % 4)
+    return base64.urlsafe_b64encode(base64.urlsafe_b64decode(padded)).decode().rstrip("=") == signature
 
 
 def _base32(digest: bytes) -> str:

@@ -1,7 +1,7 @@
 """A modern request under way. Its client is never sent a request: what it is asked stands in a result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
@@ -38,23 +38,28 @@ class ModernExchange(Exchange):
 
     log_level: str | None = None
     """From which level up the client wants log messages; None where it wants none."""
+    taken: dict[str, Any] = field(default_factory=dict)
+    """The answers that this round's questions were given already."""
 
     async def ask(self, requests: Mapping[str, InputRequest]) -> Mapping[str, Any]:
         """The answers of this round and of those before it; the result asks for whatever is missing or is no answer."""
         for request in requests.values():
             if not is_declared(request, self.abilities.capabilities):
                 raise self.missing(required_capability(request), why=f"this request needs {request.method}")
-        given: dict[str, Any] = self.claims.get(ANSWERS_CLAIM, {})
-        # What was answered in an earlier round stays so: it may have been acted on.
-        answers = {**{key: answer for key, answer in self.responses.items() if key in requests}, **given}
-        good = {
-            key: answer for key, answer in answers.items() if key not in requests or is_answer(requests[key], answer)
-        }
-        missing = {key: request for key, request in requests.items() if key not in good}
+        # What was answered earlier stays so, in an earlier round or in this one: it may have been acted on.
+        given = {**self.claims.get(ANSWERS_CLAIM, {}), **self.taken}
+        offered = {key: answer for key, answer in self.responses.items() if key in requests}
+        for key, request in requests.items():
+            if not is_answer(request, given.get(key)):
+                given.pop(key, None)
+                if is_answer(request, offered.get(key)):
+                    given[key] = offered[key]
+        self.taken.update(given)
+        missing = {key: request for key, request in requests.items() if key not in given}
         if missing:
             self._check_can_be_asked()
-            raise InputRequired(missing, claims={**self.claims, ANSWERS_CLAIM: good})
-        return {key: good[key] for key in requests}
+            raise InputRequired(missing, claims={**self.claims, ANSWERS_CLAIM: given})
+        return {key: given[key] for key in requests}
 
     async def ask_for_task(self, task: McpTask, requests: Mapping[str, InputRequest]) -> None:
         """The result asks; the retry's claims name the task."""

@@ -132,6 +132,16 @@ async def test_a_state_that_was_changed_is_an_error_and_nothing_runs(wire: Wire,
     assert desk.ended == []
 
 
+@pytest.mark.requirement("mrtr/state-verified")
+async def test_a_state_is_one_text_and_no_other_that_decodes_to_the_same(wire: Wire) -> None:
+    state = (await asked(wire))["requestState"]
+
+    for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".replace(state[-1], ""):
+        answer = await call(wire, inputResponses={"who": ANNA}, requestState=state[:-1] + last)
+
+        assert answer.error == (200, -32602), last
+
+
 @pytest.mark.requirement("mrtr/state-verified", "mrtr/validated")
 @pytest.mark.parametrize("state", [7, [], {}, True, 1.5])
 async def test_a_state_that_is_no_text_is_an_error(wire: Wire, desk: Desk, state: Any) -> None:
