@@ -108,7 +108,7 @@ class Signer:
 
 
 def _is_canonical(signature: str) -> bool:
-    """Whether base64 text is the one that encodes its bytes: others decode to the same, by bits that no encoder sets."""
+    """Whether base64 text is what an encoder writes: others decode to the same bytes, by bits that none ever sets."""
     padded = signature + "=" * (-len(signature) % 4)
     return base64.urlsafe_b64encode(base64.urlsafe_b64decode(padded)).decode().rstrip("=") == signature
 
