@@ -27,6 +27,8 @@ RELEASE: Final = "conformance"
 REPLICAS: Final = 2
 PORT: Final = 8080
 
+SHOWN: Final = pytest.StashKey[list[str]]()
+
 RIGHTS: Final[tuple[dict[str, Any], ...]] = (
     {
         "apiVersion": "v1",
@@ -129,11 +131,13 @@ async def endpoint(release: Release) -> AsyncIterator[str]:
 
 @pytest.fixture
 def show(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Says something to whoever started the tests, whether they pass or not."""
-    reporter: Any = pytestconfig.pluginmanager.get_plugin("terminalreporter")
+    """Says something to whoever started the tests, at their end, whether they pass or not."""
+    return pytestconfig.stash.setdefault(SHOWN, []).append
 
-    def line(text: str) -> None:
-        reporter.ensure_newline()
-        reporter.write_line(text)
 
-    return line
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Write what was to be shown."""
+    if lines := config.stash.get(SHOWN, []):
+        terminalreporter.section("official conformance suite")
+        for line in lines:
+            terminalreporter.write_line(line)
