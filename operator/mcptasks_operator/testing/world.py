@@ -1,6 +1,8 @@
 """One namespace of a real cluster as its people see it: tools and tasks are made, operators started, ends awaited."""
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from typing import Any, Final
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
-from mcptasks_crds.kube import JOBS, TASKS, TOOLS, Kind, Kube, NotFoundError
+from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind, Kube, NotFoundError
 from mcptasks_crds.phases import Phase
 from mcptasks_operator.service import Operator
 from mcptasks_operator.settings import Settings
@@ -65,6 +67,11 @@ class World:
         """Wish a task cancelled."""
         await self.kube.patch(TASKS, self.namespace, task, {"spec": {"cancelRequested": True}})
 
+    async def answer(self, task: str, response: str, *, key: str = "sure", by: str = "alice") -> None:
+        """Answer a task's question, as somebody with kubectl."""
+        answers = {key: {"response": response, "by": by}}
+        await self.kube.patch(TASKS, self.namespace, task, {"spec": {"answers": answers}})
+
     async def status(self, task: str, *phases: Phase) -> Json:
         """A task's status once it is in one of these phases (none: in one that is an end)."""
         wanted = {str(phase) for phase in phases or (each for each in Phase if each.is_terminal)}
@@ -112,6 +119,18 @@ class World:
                     return
         raise TimeoutError(f"{kind.plural}/{name} is still there")
 
+    async def pods_since(self, version: str) -> list[str]:
+        """The names of all pods that were made since the namespace had that resource version, gone ones too."""
+        events = self.kube.watch(
+            PODS,
+            self.namespace,
+            timeout_seconds=PATIENCE_SECONDS,
+            resourceVersion=version,
+            timeoutSeconds="1",  # what has been is told at once
+        )
+        async with aclosing(events):
+            return [event["object"]["metadata"]["name"] async for event in events if event["type"] == "ADDED"]
+
     async def exists(self, kind: Kind, name: str) -> bool:
         """Whether an object is there."""
         try:
@@ -143,6 +162,23 @@ class World:
             finally:
                 stopping.set()
                 await running
+
+    @asynccontextmanager
+    async def process(self) -> AsyncIterator[asyncio.subprocess.Process]:
+        """An operator at work behind the proxy, as a process of its own that can be killed."""
+        environment = os.environ | {
+            "MCPTASKS_NAMESPACE": self.namespace,
+            "MCPTASKS_KUBECONFIG": str(self.kubeconfig),
+            "MCPTASKS_OPERATOR_HOST": "127.0.0.1",
+            "MCPTASKS_OPERATOR_PORT": "0",
+        }
+        started = await asyncio.create_subprocess_exec(sys.executable, "-m", "mcptasks_operator", env=environment)
+        try:
+            yield started
+        finally:
+            if started.returncode is None:
+                started.kill()
+                await started.wait()
 
 
 def tool_manifest(resource: str, /, **spec: Any) -> Json:

@@ -1,10 +1,6 @@
 """Lost answers, errors and kills at the worst moments: one Job, and the right end."""
 
 import asyncio
-import os
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -84,7 +80,7 @@ async def test_an_operator_killed_in_between_leaves_one_job_and_the_right_end_to
     world: World, moment: str
 ) -> None:
     method, path = MOMENTS[moment]
-    async with process(world) as doomed:
+    async with world.process() as doomed:
         await world.tool()
         held = world.proxy.add(Fault(method=method, path=path, hold_answer=True))
         task = await world.call(retentionSeconds=DAY)
@@ -105,7 +101,7 @@ async def test_an_operator_killed_in_between_leaves_one_job_and_the_right_end_to
 
 
 async def test_twenty_tasks_outlive_their_operator(world: World) -> None:
-    async with process(world) as doomed:
+    async with world.process() as doomed:
         await world.tool()
         tasks = await asyncio.gather(*(world.call() for _ in range(20)))
         await asyncio.gather(*(world.kubelet.run(task) for task in tasks[:10]))
@@ -132,7 +128,7 @@ async def test_twenty_tasks_outlive_their_operator(world: World) -> None:
 
 
 async def test_the_process_stops_quickly_when_told_to_and_ends_no_task(world: World) -> None:
-    async with process(world) as operator:
+    async with world.process() as operator:
         await world.tool()
         task = await world.call()
         await world.kubelet.run(task)
@@ -143,21 +139,3 @@ async def test_the_process_stops_quickly_when_told_to_and_ends_no_task(world: Wo
 
     assert code == 0
     assert (await world.status(task, Phase.RUNNING))["phase"] == "Running"
-
-
-@asynccontextmanager
-async def process(world: World) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The operator as a process of its own."""
-    environment = os.environ | {
-        "MCPTASKS_NAMESPACE": world.namespace,
-        "MCPTASKS_KUBECONFIG": str(world.kubeconfig),
-        "MCPTASKS_OPERATOR_HOST": "127.0.0.1",
-        "MCPTASKS_OPERATOR_PORT": "0",
-    }
-    started = await asyncio.create_subprocess_exec(sys.executable, "-m", "mcptasks_operator", env=environment)
-    try:
-        yield started
-    finally:
-        if started.returncode is None:
-            started.kill()
-            await started.wait()

@@ -9,8 +9,9 @@ import pytest
 
 from mcptasks_crds.limits import RESULT_STORED_BYTES
 from mcptasks_crds.phases import Phase
+from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import Report, Stopping
+from mcptasks_crds.task import Answer, Report, Stopping
 from mcptasks_operator.decide import decide
 from mcptasks_operator.observation import Absent, Observation, Refusal
 from mcptasks_operator.samples import (
@@ -52,6 +53,16 @@ def reported(result: str) -> Observation:
     return observation(task=task(status(report=Report(result=result))))
 
 
+def answered(response: str | None) -> Observation:
+    """A task whose question was answered so, or has expired."""
+    question = TaskQuestion(
+        message="Sure?", requested_schema='{"type":"object"}', when=QuestionTime.BEFORE_START, expiry_seconds=60
+    )
+    answers = {} if response is None else {"sure": Answer(response=response)}
+    asking = task(status(Phase.INPUT_REQUIRED, pod=False), questions={"sure": question}, answers=answers)
+    return observation(task=asking, job=job(is_held_back=True), pods=())
+
+
 def stopped(reason: Any) -> Observation:
     stopping = Stopping(reason=reason, at=ago(3))
     over = pod(ended(143), phase="Failed", deleting=True)
@@ -71,6 +82,9 @@ OBSERVATIONS: dict[Reason, Observation] = {
     Reason.OUT_OF_MEMORY: tool_ended(137, reason="OOMKilled"),
     Reason.RUN_LIMIT: stopped(Reason.RUN_LIMIT),
     Reason.OUTPUT_INVALID: tool_ended(0, "[]", schema=ANY_OBJECT),
+    Reason.DECLINED: answered('{"action":"decline"}'),
+    Reason.QUESTION_EXPIRED: answered(None),
+    Reason.ANSWER_INVALID: answered("{}"),
     Reason.CANCELLED: stopped(Reason.CANCELLED),
     Reason.TOOL_NOT_FOUND: fresh(tool=None),
     Reason.TOOL_INVALID: refused(Reason.TOOL_INVALID),
