@@ -18,7 +18,7 @@ from mcptasks_server.exchange import Abilities, Exchange
 
 from .allowance import Allowance
 from .errors import CallEndedError
-from .requests import ANSWERS, Answer, ClientRequest, Elicitation, Roots, Sampling
+from .requests import Answer, ClientRequest, Elicitation, Roots, Sampling
 
 T = TypeVar("T")
 PROGRESS_SECONDS: Final = 1.0
@@ -180,7 +180,4 @@ class BlockingContext(_Shared):
 
 
 def _typed(request: ClientRequest, answer: Any) -> Answer:
-    model = ANSWERS[type(request)]
-    typed = answer if isinstance(answer, model) else model.model_validate(answer)
-    assert isinstance(typed, Answer)
-    return typed
+    return answer if isinstance(answer, request.answer) else request.answer.model_validate(answer)

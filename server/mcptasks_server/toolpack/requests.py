@@ -1,8 +1,9 @@
 """What a function can ask of its client, any mix at once. Source: both eras' "Elicitation", "Sampling", "Roots"."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar
 
 from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, SamplingMessage, TextContent
 from pydantic import BaseModel
@@ -11,11 +12,25 @@ from mcptasks_server.exchange import InputRequest
 
 from .schemas import schema_of
 
+Answer = ElicitResult | CreateMessageResult | ListRootsResult
+
+
+class ClientRequest(ABC):
+    """A request to the client."""
+
+    answer: ClassVar[type[ElicitResult] | type[CreateMessageResult] | type[ListRootsResult]]
+    """What it is answered with."""
+
+    @abstractmethod
+    def request(self) -> InputRequest:
+        """The same as MCP has it."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Elicitation:
+class Elicitation(ClientRequest):
     """A form for the person behind the client."""
 
+    answer = ElicitResult
     message: str
     schema: Mapping[str, Any] | type[BaseModel]
     """A flat object of strings, numbers, booleans and choices: as JSON Schema, or as a pydantic model."""
@@ -28,9 +43,10 @@ class Elicitation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampling:
+class Sampling(ClientRequest):
     """A question to the client's model."""
 
+    answer = CreateMessageResult
     messages: str | Sequence[SamplingMessage]
     """A text, which then is the user's one message; or the whole conversation."""
     max_tokens: int
@@ -48,20 +64,11 @@ class Sampling:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roots:
+class Roots(ClientRequest):
     """Which folders the client has opened to the server."""
+
+    answer = ListRootsResult
 
     def request(self) -> InputRequest:
         """The same as MCP's `roots/list`."""
         return InputRequest(method="roots/list")
-
-
-ClientRequest = Elicitation | Sampling | Roots
-Answer = ElicitResult | CreateMessageResult | ListRootsResult
-
-ANSWERS: Final[Mapping[type, type[BaseModel]]] = {
-    Elicitation: ElicitResult,
-    Sampling: CreateMessageResult,
-    Roots: ListRootsResult,
-}
-"""What each kind of request is answered with."""

@@ -1,7 +1,6 @@
 """What a function gives, as MCP's results have it."""
 
 import dataclasses
-import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args, get_origin
@@ -41,8 +40,8 @@ def output_of(returns: Any, explicit: Mapping[str, Any] | None, *, where: str) -
     """
     if explicit is None and not _is_structured(returns):
         return None
-    adapter: TypeAdapter[Any] = TypeAdapter(returns if explicit is None else Any)
     try:
+        adapter: TypeAdapter[Any] = TypeAdapter(returns if explicit is None else Any)
         schema = schema_of(returns, mode="serialization") if explicit is None else explicit
         # A recursive type's schema is a reference; clients of the legacy era look for the word itself.
         schema = {"type": "object", **schema}
@@ -106,7 +105,7 @@ def _is_structured(returns: Any) -> bool:
         return True
     if not isinstance(kind, type) or kind.__module__.partition(".")[0] == "mcp_types":
         return False
-    return issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind) or typing.is_typeddict(kind)
+    return issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind) or hasattr(kind, "__required_keys__")
 
 
 def _plain(adapter: TypeAdapter[Any], value: Any) -> Any:

@@ -162,7 +162,7 @@ def _result(outcome: _Outcome) -> Any:
             raise outcome.error
         case other:
             # A library in a function may think that it can end the process, or cancel whoever called it.
-            raise RuntimeError(f"the function raised {type(other).__name__}") from other
+            raise RuntimeError(f"the function raised {type(other).__name__}").with_traceback(other.__traceback__)
 
 
 def _too_long(allowance: Allowance) -> TookTooLongError:

@@ -1,0 +1,40 @@
+"""A blocked event loop is told, with the place where it stands."""
+
+import asyncio
+import threading
+
+from structlog.testing import capture_logs
+
+from mcptasks_server.toolpack.watchdog import Watchdog
+
+from .conftest import until
+
+
+def stand_still(until: threading.Event) -> None:
+    """Block whoever calls this."""
+    assert until.wait(10)
+
+
+async def test_a_blocked_loop_is_told_once_with_its_stack() -> None:
+    noticed = threading.Event()
+    watchdog = Watchdog(on_block=noticed.set, blocked_seconds=0.05)
+
+    with capture_logs() as logs, watchdog.watching():
+        stand_still(noticed)
+        await until(lambda: len(logs) == 2, "the loop runs again")
+
+    blocked, again = logs
+    assert blocked["event"] == "the event loop is blocked"
+    assert any(place.startswith("stand_still (") for place in blocked["stack"])
+    assert again["event"] == "the event loop runs again"
+
+
+async def test_a_loop_that_waits_is_not_blocked() -> None:
+    blocks: list[None] = []
+    watchdog = Watchdog(on_block=lambda: blocks.append(None), blocked_seconds=0.1)
+
+    with watchdog.watching():
+        await asyncio.sleep(0.3)
+
+    assert not blocks
+    assert "mcptasks-watchdog" not in {thread.name for thread in threading.enumerate()}
