@@ -1,17 +1,19 @@
-"""Which answers a task takes: of open questions, and each as its question's form asks. Pure.
+"""Which answers a task takes: of open questions, and each as its question's form asks.
 
 Every door's answers come through here (`TaskStore.answer`), so that what is stored is what was asked for.
 """
 
 from collections.abc import Mapping
 
-from mcptasks_crds.asking import OpenQuestion, open_questions
+from mcptasks_crds.asking import open_questions
 from mcptasks_crds.forms import violation_of_answer
 from mcptasks_crds.limits import ANSWER_STORED_BYTES, KIB, stored_bytes
 from mcptasks_crds.task import McpTask
 
+from .caller import Caller
 from .errors import InvalidParamsError
 from .jsonrpc import quoted
+from .tasks import TaskStore
 
 
 class InvalidAnswerError(InvalidParamsError):
@@ -31,18 +33,29 @@ def new_answers(task: McpTask, answers: Mapping[str, str]) -> dict[str, str]:
     asked = open_questions(task)
     new = {key: text for key, text in answers.items() if key in asked}
     for key, text in new.items():
-        check_answer(key, text, asked[key])
+        check_answer(key, text, requested_schema=asked[key].requested_schema)
     return new
 
 
-def check_answer(key: str, text: str, question: OpenQuestion) -> None:
-    """That an answer is an ElicitResult which its question's form takes.
+def check_answer(key: str, text: str, *, requested_schema: str) -> None:
+    """That an answer is an ElicitResult which its question's form takes; both are JSON text.
 
     Raises:
         InvalidAnswerError: it is not.
     """
     if stored_bytes(text) > ANSWER_STORED_BYTES:
         raise InvalidAnswerError(key, f"is larger than {ANSWER_STORED_BYTES // KIB} KiB")
-    violation = violation_of_answer(question.requested_schema, text)
+    violation = violation_of_answer(requested_schema, text)
     if violation is not None:
         raise InvalidAnswerError(key, f"is not what was asked for: {violation}")
+
+
+async def answer_what_conforms(tasks: TaskStore, task_id: str, answers: Mapping[str, str], *, caller: Caller) -> None:
+    """Give a task those of the answers that are what was asked for; for the others it goes on asking."""
+    left = dict(answers)
+    while left:
+        try:
+            await tasks.answer(task_id, left, caller=caller)
+            return
+        except InvalidAnswerError as error:
+            del left[error.key]

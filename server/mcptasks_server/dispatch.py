@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 from mcp_types import SERVER_INFO_META_KEY
 from pydantic import BaseModel, ValidationError
 
+from .background import Background
 from .errors import InvalidParamsError, RpcError
 from .exchange import Exchange, Result
 from .headers import Headers
@@ -18,7 +19,7 @@ from .outbox import Outbox
 from .signing import Signer
 from .tasks import TaskStore
 from .toolpack.packs import Packs
-from .tools import Catalogue
+from .tools import Catalogue, InlineTool
 from .watching import Watches
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -37,7 +38,11 @@ class Services:
     packs: Packs = field(default_factory=Packs)
     """What runs in this process: prompts and resources; its tools are in the catalogue."""
     notices: Watches = field(default_factory=Watches)
-    """Who is to be told that a list (see `Topic`), or a resource, may have changed."""
+    """Who is to be told that a list (see `Topic`) may have changed."""
+    background: Background = field(default_factory=Background)
+    """Work that goes on without its request."""
+    companions: tuple[InlineTool, ...] = ()
+    """The server's own tools, by which a client without tasks goes on with one (see `companions`)."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process was told to end: what is held then ends by itself, in time and with nothing lost."""
 
@@ -55,7 +60,8 @@ class Method:
 class Answer:
     """What a request is answered with."""
 
-    result: Result
+    result: Result | None
+    """None where its client has withdrawn the request, and waits for no answer any more."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """HTTP headers beside the endpoint's own. They are only sent where nothing came before the answer."""
 

@@ -1,8 +1,9 @@
 """What the doors need of tasks: create, get, answer, cancel. Whoever keeps them is behind this Protocol."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, Protocol
 
 from mcptasks_crds import names
@@ -64,6 +65,11 @@ class NewTask:
     """By what a later message of the client can name the call (see `cancel_request`)."""
     detached: bool = False
     """Whether the task's id is handed out as soon as the task is there."""
+
+
+def held_at(task: McpTask) -> str | None:
+    """When a cut held call of the task was last taken up again; None where none was."""
+    return task.metadata.annotations.get(names.HELD_ANNOTATION)
 
 
 class Changes(Protocol):
@@ -131,11 +137,19 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def hold_again(self, task_id: str, *, caller: Caller) -> McpTask:
-        """Note, durably, that a cut held call was taken up again, so that whoever held it before leaves it alone.
+    async def hold_again(self, task_id: str, *, at: datetime, caller: Caller) -> McpTask:
+        """Note, durably, that a held call was taken up again, so that whoever held it before leaves it alone.
 
         Raises:
             TaskNotFoundError: there is none for this caller.
+        """
+        ...
+
+    async def abandon(self, task_id: str, *, held_at: Collection[str | None], caller: Caller) -> None:
+        """Cancel a task whose held call was cut, unless its id was handed out or the call was taken up again.
+
+        `held_at`: what `held_at` gives as long as it was not. The API server decides between this and a `detach` or
+        `hold_again` at another replica. A task that is over, or is not there, stays as it is.
         """
         ...
 

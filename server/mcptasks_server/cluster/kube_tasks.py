@@ -1,7 +1,7 @@
 """`TaskStore` over the API server: a task is an McpTask object."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final
@@ -128,15 +128,15 @@ class KubeTaskStore:
         task = await self.get(task_id, caller=caller)
         return task if task.spec.detached else await self._patch(task_id, {"spec": {"detached": True}})
 
-    async def hold_again(self, task_id: str, *, caller: Caller) -> McpTask:
+    async def hold_again(self, task_id: str, *, at: datetime, caller: Caller) -> McpTask:
         """Write the annotation that says when."""
         await self.get(task_id, caller=caller)
-        annotations = {names.HELD_ANNOTATION: format_time(self._clock())}
+        annotations = {names.HELD_ANNOTATION: format_time(at)}
         return await self._patch(task_id, {"metadata": {"annotations": annotations}})
 
-    async def abandon(self, task_id: str, *, held_at: str | None, caller: Caller) -> None:
+    async def abandon(self, task_id: str, *, held_at: Collection[str | None], caller: Caller) -> None:
         """Write `spec.cancelRequested` on the very version that was looked at."""
-        await self._cancel_if(lambda task: not task.spec.detached and held_at_of(task) == held_at, task_id, caller)
+        await self._cancel_if(lambda task: not task.spec.detached and held_at_of(task) in held_at, task_id, caller)
 
     async def list(self, *, caller: Caller) -> tuple[McpTask, ...]:
         """The caller's tasks from the index, or, while the watch is late, from the API server."""

@@ -206,7 +206,7 @@ class TaskStoreContract:
         created = await store.create(new_task(), caller=ANONYMOUS)
         assert HELD_ANNOTATION not in created.metadata.annotations
 
-        held = await store.hold_again(created.metadata.name, caller=ANONYMOUS)
+        held = await store.hold_again(created.metadata.name, at=datetime.now(UTC), caller=ANONYMOUS)
 
         shown = await store.get(created.metadata.name, caller=ANONYMOUS)
         assert held.metadata.annotations[HELD_ANNOTATION] == shown.metadata.annotations[HELD_ANNOTATION]
@@ -215,12 +215,12 @@ class TaskStoreContract:
     async def test_a_cut_call_is_abandoned_unless_it_was_handed_out_or_taken_up_again(self, store: TaskStore) -> None:
         cut, handed_out, taken_up = [(await store.create(new_task(), caller=ANONYMOUS)).metadata.name for _ in range(3)]
         await store.detach(handed_out, caller=ANONYMOUS)
-        held = await store.hold_again(taken_up, caller=ANONYMOUS)
+        held = await store.hold_again(taken_up, at=datetime.now(UTC), caller=ANONYMOUS)
 
         for task_id in (cut, handed_out, taken_up, "mt-" + "a" * 32):
-            await store.abandon(task_id, held_at=None, caller=ANONYMOUS)
+            await store.abandon(task_id, held_at={None}, caller=ANONYMOUS)
         before = await store.get(taken_up, caller=ANONYMOUS)
-        await store.abandon(taken_up, held_at=held_at(held), caller=ANONYMOUS)
+        await store.abandon(taken_up, held_at={held_at(held)}, caller=ANONYMOUS)
 
         assert (await store.get(cut, caller=ANONYMOUS)).spec.cancel_requested
         assert not (await store.get(handed_out, caller=ANONYMOUS)).spec.cancel_requested
@@ -291,7 +291,7 @@ def _everything(store: TaskStore, task_id: str, caller: Caller) -> tuple[Callabl
         lambda: store.answer(task_id, {"q": ACCEPT}, caller=caller),
         lambda: store.cancel(task_id, caller=caller),
         lambda: store.detach(task_id, caller=caller),
-        lambda: store.hold_again(task_id, caller=caller),
+        lambda: store.hold_again(task_id, at=datetime.now(UTC), caller=caller),
     )
 
 

@@ -1,7 +1,7 @@
 """A `TaskStore` that keeps tasks in memory."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -41,6 +41,7 @@ class InMemoryTaskStore:
         """Somebody was cancelled while waiting at the gate."""
         self.watches = Watches()
         """Who waits for changes of which tasks."""
+        self._version = 0
         self._cancelled_requests: set[tuple[str, str]] = set()
 
     async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
@@ -53,7 +54,7 @@ class InMemoryTaskStore:
             return task
         document = task_manifest(name, new, caller=caller)
         document["metadata"]["creationTimestamp"] = format_time(self._clock().replace(microsecond=0))
-        self.objects[name] = document
+        self._keep(name, document)
         self.created.append(new)
         self.watches.tell(name)
         if (new.request_key, caller.name) in self._cancelled_requests and not new.detached:
@@ -87,19 +88,19 @@ class InMemoryTaskStore:
         await self.get(task_id, caller=caller)
         return self._merge(task_id, {"spec": {"detached": True}})
 
-    async def hold_again(self, task_id: str, *, caller: Caller) -> McpTask:
+    async def hold_again(self, task_id: str, *, at: datetime, caller: Caller) -> McpTask:
         """Note that a call is held again."""
         await self.get(task_id, caller=caller)
-        annotations = {names.HELD_ANNOTATION: format_time(self._clock())}
+        annotations = {names.HELD_ANNOTATION: format_time(at)}
         return self._merge(task_id, {"metadata": {"annotations": annotations}})
 
-    async def abandon(self, task_id: str, *, held_at: str | None, caller: Caller) -> None:
+    async def abandon(self, task_id: str, *, held_at: Collection[str | None], caller: Caller) -> None:
         """Cancel a task whose held call was cut."""
         try:
             task = await self.get(task_id, caller=caller)
         except TaskNotFoundError:
             return
-        if not is_over(task) and not task.spec.detached and held_at_of(task) == held_at:
+        if not is_over(task) and not task.spec.detached and held_at_of(task) in held_at:
             self._merge(task_id, {"spec": {"cancelRequested": True}})
 
     async def list(self, *, caller: Caller) -> tuple[McpTask, ...]:
@@ -146,9 +147,14 @@ class InMemoryTaskStore:
     def _merge(self, name: str, patch: Mapping[str, Any]) -> McpTask:
         merged = _merged(self.objects[name], patch)
         assert isinstance(merged, dict)
-        self.objects[name] = merged
+        self._keep(name, merged)
         self.watches.tell(name)
-        return McpTask.model_validate(merged)
+        return McpTask.model_validate(self.objects[name])
+
+    def _keep(self, name: str, document: Json) -> None:
+        self._version += 1
+        metadata = {**document["metadata"], "resourceVersion": str(self._version)}
+        self.objects[name] = {**document, "metadata": metadata}
 
 
 def _merged(target: Any, patch: Any) -> Any:

@@ -1,0 +1,37 @@
+"""What a tool asks before there is a task, put to the call's client."""
+
+import json
+from collections.abc import Mapping
+
+from mcptasks_crds.forms import action_of
+from mcptasks_crds.questions import TaskQuestion
+
+from .answering import check_answer
+from .exchange import Exchange
+from .questions import request_of
+
+
+class DeclinedError(Exception):
+    """Somebody has said no before there was a task."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"Declined: the question `{key}` was not accepted, so nothing was started")
+
+
+async def ask_first(exchange: Exchange, questions: Mapping[str, TaskQuestion]) -> dict[str, str]:
+    """The accepted answers to questions, each as JSON text.
+
+    Raises:
+        InputRequired: they come with the retry.
+        InvalidAnswerError: one is not what was asked for.
+        DeclinedError: one was declined.
+    """
+    if not questions:
+        return {}
+    given = await exchange.ask({key: request_of(question) for key, question in questions.items()})
+    answers = {key: json.dumps(given[key]) for key in questions}
+    for key, text in answers.items():
+        check_answer(key, text, requested_schema=questions[key].requested_schema)
+        if action_of(text) != "accept":
+            raise DeclinedError(key)
+    return answers
