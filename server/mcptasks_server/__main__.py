@@ -94,6 +94,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
                 yield addresses
             finally:
                 health.is_stopping = True
+                backend.services.stopping.set()  # what is held or listens ends by itself, before anything is cut
                 await server.cleanup()
                 await exporter.cleanup()
 

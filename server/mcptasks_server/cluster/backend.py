@@ -78,6 +78,7 @@ class Backend:
         try:
             yield
         finally:
+            await self.services.background.settle(seconds=SETTLE_SECONDS)
             await self._store.settle(seconds=SETTLE_SECONDS)
             for task in self._running:
                 task.cancel()
