@@ -66,4 +66,4 @@ programs: venv
 	$(DEVCLUSTER) image --tag test
 	$(DEVCLUSTER) image --tag test --target examples
 	@for set in tests/node/*/; do $(DEVCLUSTER) npm $$set || exit 1; done
-	@for set in tests/clients/*/; do $(DEVCLUSTER) pip $$set || exit 1; done
+	@for set in tests/clients/*/requirements.txt; do $(DEVCLUSTER) pip $${set%/*} || exit 1; done

@@ -1,0 +1,201 @@
+"""The MCP Python SDK's client (2.x): with the tasks extension through its extension seam, and as it is."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from driving import drive
+from mcp import Client
+from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
+from mcp.client.session import ClientRequestContext, ClientSession
+from mcp_types import (
+    CallToolResult,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    Request,
+    RequestParams,
+    Result,
+    TextContent,
+)
+
+
+class TaskParams(RequestParams):
+    task_id: str
+
+
+class UpdateParams(TaskParams):
+    input_responses: dict[str, Any]
+
+
+class GetTask(Request[TaskParams, Literal["tasks/get"]]):
+    method: Literal["tasks/get"] = "tasks/get"
+    params: TaskParams
+    name_param = "taskId"
+
+
+class UpdateTask(Request[UpdateParams, Literal["tasks/update"]]):
+    method: Literal["tasks/update"] = "tasks/update"
+    params: UpdateParams
+    name_param = "taskId"
+
+
+class CancelTask(Request[TaskParams, Literal["tasks/cancel"]]):
+    method: Literal["tasks/cancel"] = "tasks/cancel"
+    params: TaskParams
+    name_param = "taskId"
+
+
+class Handle(Result):
+    result_type: Literal["task"] = "task"
+    task_id: str
+    status: str
+
+
+class Shown(Result):
+    status: str
+    poll_interval_ms: int = 1000
+    input_requests: dict[str, Any] = {}
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class Tasks(ClientExtension):
+    """Follows a task's handle to the task's end, as the extension has it."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def __init__(self, answer: dict[str, Any] | None = None, *, cancels: bool = False) -> None:
+        self._answer, self._cancels = answer, cancels
+        self.seen: dict[str, Any] = {}
+
+    def claims(self) -> Sequence[ResultClaim[Any]]:
+        return (ResultClaim(result_type="task", model=Handle, resolve=self._follow),)
+
+    async def _follow(self, handle: Handle, context: ClaimContext) -> CallToolResult:
+        params = TaskParams(task_id=handle.task_id)
+        self.seen["id"] = handle.task_id
+        if self._cancels:
+            await context.session.send_request(CancelTask(params=params), Result)
+        while (shown := await context.session.send_request(GetTask(params=params), Shown)).status in {
+            "working",
+            "input_required",
+        }:
+            if shown.status == "input_required":
+                await self._respond(handle, shown, context.session)
+            else:
+                await asyncio.sleep(shown.poll_interval_ms / 1000)
+        self.seen |= {"status": shown.status, "error": shown.error}
+        return CallToolResult.model_validate(shown.result or {"content": [], "isError": True})
+
+    async def _respond(self, handle: Handle, shown: Shown, session: ClientSession) -> None:
+        self.seen["asked"] = [request["params"]["message"] for request in shown.input_requests.values()]
+        responses = dict.fromkeys(shown.input_requests, self._answer)
+        await session.send_request(
+            UpdateTask(params=UpdateParams(task_id=handle.task_id, input_responses=responses)), Result
+        )
+
+
+async def tools(url: str) -> dict[str, Any]:
+    async with Client(url) as client:
+        return {"tools": [tool.name for tool in (await client.list_tools()).tools]}
+
+
+async def result(url: str) -> dict[str, Any]:
+    return await _followed(url, "add", {"a": 1, "b": 2})
+
+
+async def tool_error(url: str) -> dict[str, Any]:
+    return await _followed(url, "refuse")
+
+
+async def failure(url: str) -> dict[str, Any]:
+    return await _followed(url, "broken")
+
+
+async def cancel(url: str) -> dict[str, Any]:
+    return await _followed(url, "linger", tasks=Tasks(cancels=True))
+
+
+async def question(url: str) -> dict[str, Any]:
+    answer = {"action": "accept", "content": {"agree": True}}
+    return await _followed(url, "remove", {"file": "notes.txt"}, tasks=Tasks(answer))
+
+
+async def declined(url: str) -> dict[str, Any]:
+    return await _followed(url, "remove", {"file": "notes.txt"}, tasks=Tasks({"action": "decline"}))
+
+
+async def restart(url: str) -> dict[str, Any]:
+    return await _followed(url, "steady")
+
+
+async def _followed(
+    url: str, tool: str, arguments: dict[str, Any] | None = None, *, tasks: Tasks | None = None
+) -> dict[str, Any]:
+    tasks = tasks or Tasks()
+    async with Client(url, extensions=[tasks]) as client:
+        return _result(await client.call_tool(tool, arguments or {})) | tasks.seen
+
+
+async def held_result(url: str) -> dict[str, Any]:
+    async with Client(url) as client:
+        return _result(await client.call_tool("add", {"a": 1, "b": 2}))
+
+
+async def held_tool_error(url: str) -> dict[str, Any]:
+    async with Client(url) as client:
+        return _result(await client.call_tool("refuse", {}))
+
+
+async def held_failure(url: str) -> dict[str, Any]:
+    async with Client(url) as client:
+        return _result(await client.call_tool("broken", {}))
+
+
+async def held_question(url: str) -> dict[str, Any]:
+    return await _asked(url, ElicitResult(action="accept", content={"agree": True}))
+
+
+async def held_declined(url: str) -> dict[str, Any]:
+    return await _asked(url, ElicitResult(action="decline"))
+
+
+async def progress(url: str) -> dict[str, Any]:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    async with Client(url) as client:
+        ended = await client.call_tool("brew", {}, progress_callback=hear)
+    return {"progress": heard, **_result(ended)}
+
+
+async def _asked(url: str, answer: ElicitResult) -> dict[str, Any]:
+    asked: list[str] = []
+
+    async def respond(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        assert isinstance(params, ElicitRequestFormParams)
+        asked.append(params.message)
+        return answer
+
+    async with Client(url, elicitation_callback=respond) as client:
+        ended = await client.call_tool("remove", {"file": "notes.txt"})
+    return {"asked": asked, **_result(ended)}
+
+
+def _result(seen: Result) -> dict[str, Any]:
+    assert isinstance(seen, CallToolResult)
+    text = "\n".join(block.text for block in seen.content if isinstance(block, TextContent))
+    return {"text": text, "structured": seen.structured_content, "isError": seen.is_error}
+
+
+CASES = {
+    case.__name__: case
+    for case in (tools, result, tool_error, failure, cancel, question, declined, restart)
+    + (held_result, held_tool_error, held_failure, held_question, held_declined, progress)
+}
+
+if __name__ == "__main__":
+    drive(CASES)
