@@ -23,15 +23,20 @@ def python_image(cluster: Any) -> str:
 
 
 @pytest.fixture
-async def operated(kube: Kube, namespace: str, tmp_path: Path) -> AsyncIterator[World]:
-    """A namespace where an operator is at work, behind a proxy that counts its requests."""
+async def idle(kube: Kube, namespace: str, tmp_path: Path) -> AsyncIterator[World]:
+    """A namespace with a proxy before its API server; no operator is at work yet."""
     async with FaultProxy.running(kube.configuration) as proxy:
-        world = World(
+        yield World(
             kube=kube,
             namespace=namespace,
             kubelet=FakeKubelet(kube=kube, namespace=namespace),
             proxy=proxy,
             kubeconfig=proxy.write_kubeconfig(tmp_path / "kubeconfig"),
         )
-        async with world.operator():
-            yield world
+
+
+@pytest.fixture
+async def operated(idle: World) -> AsyncIterator[World]:
+    """A namespace where an operator is at work."""
+    async with idle.operator():
+        yield idle
