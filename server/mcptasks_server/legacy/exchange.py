@@ -60,7 +60,7 @@ class LegacyExchange(Exchange):
                     }
             except TimeoutError as error:
                 for request_id, answer in sent.values():
-                    if not answer.done():
+                    if not answer.done() or answer.cancelled():
                         await self._give_up(request_id)
                 raise RpcError(f"The client did not answer within {ASK_SECONDS:g} s") from error
 

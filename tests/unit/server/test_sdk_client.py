@@ -109,11 +109,3 @@ async def test_the_sdks_client_without_the_extension_is_told_what_it_lacks(
 
     assert raised.value.error.code == -32021
     assert store.created == []
-
-
-async def test_the_sdks_legacy_client_is_told_which_version_is_served(wire: Wire) -> None:
-    with pytest.raises(BaseExceptionGroup) as raised:
-        async with Client(wire.url, mode="legacy"):
-            pass
-
-    assert raised.group_contains(MCPError, match="2026-07-28")

@@ -204,8 +204,8 @@ async def test_a_version_that_is_not_served_is_answered_with_those_that_are(wire
     discovered = await wire.call("server/discover")
 
     assert answer.error == (400, -32022)
-    assert answer.body["error"]["data"] == {"supported": ["2026-07-28"], "requested": "v999.0.0"}
-    assert discovered.result["supportedVersions"] == ["2026-07-28"]
+    assert answer.body["error"]["data"] == {"supported": ["2026-07-28", "2025-11-25"], "requested": "v999.0.0"}
+    assert discovered.result["supportedVersions"] == ["2026-07-28", "2025-11-25"]
 
 
 @pytest.mark.requirement("http/method-not-found", "ext-tasks/reserved-methods")
@@ -219,23 +219,12 @@ async def test_a_method_that_is_not_there_is_not_found(wire: Wire, method: str) 
     assert answer.body["id"] == 1
 
 
-async def test_a_legacy_client_is_told_which_versions_are_served(wire: Wire) -> None:
-    body = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})
+async def test_a_request_without_any_version_is_told_of_both_ways_to_begin(wire: Wire) -> None:
+    answer = await wire.post(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}))
 
-    without_header = await wire.post(body)
-    with_header = await wire.post(body, headers={"MCP-Protocol-Version": "2025-06-18"})
-
-    for answer, requested in ((without_header, "2025-11-25"), (with_header, "2025-06-18")):
-        assert answer.error == (400, -32022)
-        assert answer.body["id"] == 0
-        assert answer.body["error"]["data"] == {"supported": ["2026-07-28"], "requested": requested}
-        assert "2026-07-28" in answer.body["error"]["message"]
-
-
-async def test_a_legacy_request_without_a_version_lacks_the_header(wire: Wire) -> None:
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-
-    assert (await wire.post(body)).error == (400, -32020)
+    assert answer.error == (400, -32600)
+    for word in ("initialize", "Mcp-Session-Id", "2026-07-28", "MCP-Protocol-Version"):
+        assert word in answer.message
 
 
 @pytest.mark.requirement("http/version-mismatch")

@@ -20,7 +20,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 async def test_discover_names_versions_capabilities_and_how_long_that_holds(wire: Wire) -> None:
     result = (await wire.call("server/discover", capabilities={})).result
 
-    assert result["supportedVersions"] == ["2026-07-28"]
+    assert result["supportedVersions"] == ["2026-07-28", "2025-11-25"]
     assert result["capabilities"] == {"tools": {}, "extensions": {TASKS: {}}}
     assert (result["resultType"], result["cacheScope"]) == ("complete", "public")
     assert result["ttlMs"] >= 0

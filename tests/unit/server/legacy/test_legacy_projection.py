@@ -128,7 +128,10 @@ def test_what_was_shown_as_cancelled_stays_so_whatever_still_ends(seconds: int, 
 
 
 def test_a_stop_at_the_run_limit_is_no_cancel() -> None:
-    limit: dict[str, Any] = {"phase": Phase.STOPPING, "stopping": {"reason": Reason.RUN_LIMIT, "at": format_time(CREATED)}}
+    limit: dict[str, Any] = {
+        "phase": Phase.STOPPING,
+        "stopping": {"reason": Reason.RUN_LIMIT, "at": format_time(CREATED)},
+    }
 
     assert not is_cancelled(task(**limit), now=NOW)
 
