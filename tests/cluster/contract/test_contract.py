@@ -106,6 +106,7 @@ async def test_an_image_built_for_root_runs_restricted(make_tool: Make, run_call
         "MCPTASK_ID": ran.pod["metadata"]["labels"]["mcptasks.dev/task"],
         "MCPTASK_TOOL": "report",
         "MCPTASK_ARGUMENTS": "/mcptask/arguments.json",
+        "MCPTASK_ANSWERS": "/mcptask/answers.json",
         "MCPTASK_RESULT": "/dev/termination-log",
     }
 
