@@ -111,6 +111,7 @@ def _check(scenario: str, found: dict[str, Any]) -> Check:
 
 
 async def _run(arguments: Sequence[str], *, results: Path) -> Outcome:
+    await asyncio.to_thread(results.mkdir, parents=True, exist_ok=True)
     packages: NodePackages = await asyncio.to_thread(install, PACKAGES)
     more = ["--timeout", str(SCENARIO_SECONDS * 1000), "--output-dir", str(results)]
     process = await asyncio.create_subprocess_exec(

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(900)]
 
 SCENARIOS: Final = {"2026-07-28": 50, "2025-11-25": 33}
 """How many the suite has of each revision: one that is renamed or skipped must not vanish."""
-SUCCESSES: Final = {"2026-07-28": 196, "2025-11-25": 75}
+SUCCESSES: Final = {"2026-07-28": 195, "2025-11-25": 78}
 """How many checks succeeded at least when this was written."""
 
 
