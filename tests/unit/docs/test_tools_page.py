@@ -1,5 +1,6 @@
 """docs/tools.md says of a tool what the code does."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -7,8 +8,11 @@ import pytest
 import yaml
 from pydantic.fields import FieldInfo
 
-from mcptasks_crds import arguments, limits
+from mcptasks_crds import arguments, limits, names
+from mcptasks_crds.forms import check_form_schema, violation_of_answer
 from mcptasks_crds.metadata import Metadata
+from mcptasks_crds.policy import TaskSupport, WithoutTasks
+from mcptasks_crds.questions import ToolQuestion, as_asked
 from mcptasks_crds.task import McpTask, TaskSpec, ToolReference
 from mcptasks_crds.tool import McpTool, ToolSpec
 from mcptasks_operator import conditions
@@ -50,6 +54,34 @@ def test_the_table_of_fields_is_the_model(page: Callable[[str], Any]) -> None:
             assert row["allowed"] == f"{bound(field, 'ge')} to {bound(field, 'le')}"
         else:
             assert (row["default"] == "required") == field.is_required()
+
+
+def test_the_table_of_a_questions_fields_is_the_model(page: Callable[[str], Any]) -> None:
+    rows = {row["of a question"]: row["default"] for row in page(PAGE).rows("of a question")}
+
+    assert list(rows) == [field.alias for field in ToolQuestion.model_fields.values()]
+    for field in ToolQuestion.model_fields.values():
+        default = "required" if field.is_required() else str(field.default).lower()
+        assert rows[str(field.alias)].split()[0] == default
+
+
+def test_the_question_on_the_page_is_one_that_clients_can_show(page: Callable[[str], Any]) -> None:
+    (block,) = [block for block in page(PAGE).blocks("yaml") if block.startswith("questions:")]
+    (question,) = (ToolQuestion.model_validate(each) for each in yaml.safe_load(block)["questions"])
+
+    assert check_form_schema(question.requested_schema) is None
+    (shown,) = page(PAGE).blocks("json")
+    (kept,) = as_asked([question]).values()
+    assert violation_of_answer(kept.requested_schema, json.dumps(json.loads(shown)[question.key])) is None
+
+
+def test_what_a_tool_may_say_of_tasks_is_all_on_the_page(page: Callable[[str], Any]) -> None:
+    rows = {row["field"]: row["allowed"] for row in page(PAGE).rows("field")}
+
+    assert rows["taskSupport"] == ", ".join(TaskSupport)
+    assert rows["withoutTasks"] == ", ".join(WithoutTasks)
+    assert rows["questions"] == f"up to {limits.MAX_TOOL_QUESTIONS}"
+    assert all(f"`{name}`" in page(PAGE).section("With tasks and without") for name in names.COMPANION_TOOLS)
 
 
 def bound(field: FieldInfo, name: str) -> Any:
