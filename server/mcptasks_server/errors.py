@@ -74,6 +74,12 @@ class BodyTooSlowError(InvalidRequestError):
     status = HTTPStatus.REQUEST_TIMEOUT
 
 
+class NotAcceptableError(InvalidRequestError):
+    """The answer can only be an event stream, which the client does not say that it takes."""
+
+    status = HTTPStatus.NOT_ACCEPTABLE
+
+
 class WrongContentTypeError(InvalidRequestError):
     """The body does not say that it is JSON."""
 

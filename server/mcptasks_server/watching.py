@@ -14,13 +14,6 @@ class Topic(StrEnum):
     """What there are notices of beside tasks."""
 
     TOOLS = "tools"
-    PROMPTS = "prompts"
-    RESOURCES = "resources"
-
-
-def resource_topic(uri: str) -> str:
-    """The key under which changes of one resource are told."""
-    return f"resource:{uri}"
 
 
 class Watch:

@@ -4,6 +4,7 @@ from typing import Final
 
 from mcp_types import DiscoverResult, ServerCapabilities, ToolsCapability
 
+from mcptasks_server.companions import INSTRUCTIONS
 from mcptasks_server.dispatch import Services
 from mcptasks_server.era import SUPPORTED_VERSIONS, TASKS_EXTENSION
 from mcptasks_server.exchange import Exchange, Result
@@ -20,8 +21,8 @@ async def discover(services: Services, _exchange: Exchange) -> Result:
 
 _RESULT: Final[Result] = DiscoverResult(
     supported_versions=list(SUPPORTED_VERSIONS),
-    # No `listChanged`: it would promise `subscriptions/listen`.
-    capabilities=ServerCapabilities(tools=ToolsCapability(), extensions={TASKS_EXTENSION: {}}),
+    capabilities=ServerCapabilities(tools=ToolsCapability(list_changed=True), extensions={TASKS_EXTENSION: {}}),
+    instructions=INSTRUCTIONS,
     ttl_ms=CACHE_MS,
     cache_scope="public",
 ).model_dump(mode="json", by_alias=True, exclude_none=True)

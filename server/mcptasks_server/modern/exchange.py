@@ -86,13 +86,12 @@ class ModernExchange(Exchange):
         complete = complete_result(text)
         if complete is None:
             raise RpcError("The tool's result is no JSON object")
-        members: dict[str, Any] = {
-            name: orjson.Fragment(value.encode()) for name, value in jsontext.members(complete).items()
-        }
-        meta = jsontext.members(complete).get("_meta")
-        if meta is not None:
-            members["_meta"] = jsontext.parse(meta)
-        return members
+        sources = jsontext.members(complete)
+        # These two are looked at on the way out.
+        parsed = {name: jsontext.parse(sources[name]) for name in ("isError", "_meta") if name in sources}
+        if not isinstance(parsed.get("_meta", {}), Mapping):
+            parsed["_meta"] = {}
+        return {name: orjson.Fragment(value.encode()) for name, value in sources.items()} | parsed
 
     def missing(self, required: Mapping[str, Any], *, why: str) -> RpcError:
         """-32021."""

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from mcptasks_server.calls import call_tool
 from mcptasks_server.dispatch import Method, Services
 from mcptasks_server.exchange import Exchange, Result
 from mcptasks_server.methods import discover, tasks, tools
 from mcptasks_server.methods.packs import CACHED, LEGACY_ONLY, Operation, operations_of
 from mcptasks_server.toolpack.packs import Packs
+
+from .listen import Subscriptions
 
 PACK_CACHE_MS: Final = 60_000
 """How long lists of a pack's prompts and resources may be taken for fresh: they only change with the process."""
@@ -17,7 +20,7 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
     {
         "server/discover": Method(run=discover.discover),
         "tools/list": Method(run=tools.list_tools),
-        "tools/call": Method(run=tools.call_tool),
+        "tools/call": Method(run=call_tool),
         "tasks/get": Method(run=tasks.get_task, needs_tasks=True),
         "tasks/update": Method(run=tasks.update_task, needs_tasks=True),
         "tasks/cancel": Method(run=tasks.cancel_task, needs_tasks=True),
@@ -31,7 +34,7 @@ def methods_of(packs: Packs) -> Mapping[str, Method]:
     theirs = {
         name: Method(run=_run(name, run)) for name, run in operations_of(packs).items() if name not in LEGACY_ONLY
     }
-    return MappingProxyType({**METHODS, **theirs})
+    return MappingProxyType({**METHODS, "subscriptions/listen": Method(run=Subscriptions().listen), **theirs})
 
 
 def _run(name: str, operation: Operation) -> Operation:

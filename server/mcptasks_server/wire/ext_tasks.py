@@ -124,3 +124,16 @@ class UpdateTaskParams(TaskParams):
 
     input_responses: Mapping[str, Any]
     """Answers by the key of the request."""
+
+
+class ListenFilter(Shape):
+    """Of what a client of `subscriptions/listen` wants to be told; what else it wants is not served."""
+
+    tools_list_changed: bool | None = None
+    task_ids: tuple[str, ...] | None = None
+
+
+class ListenParams(Shape):
+    """The parameters of `subscriptions/listen`."""
+
+    notifications: ListenFilter
