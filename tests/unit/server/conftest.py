@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from mcptasks_crds.policy import TaskSupport
 from mcptasks_server.app import create_app
 from mcptasks_server.caller import NoAuthentication
 from mcptasks_server.dispatch import Services
@@ -38,13 +39,19 @@ REGION_SCHEMA: Final = {
 
 @pytest.fixture
 def catalogue() -> FixedCatalogue:
-    """Three tools."""
+    """Three tools that only run as tasks."""
+    required = TaskSupport.REQUIRED
     return FixedCatalogue(
-        ready_tool("echo"),
+        ready_tool("echo", task_support=required),
         ready_tool(
-            "add", input_schema=ADD_SCHEMA, title="Add", output_schema={"type": "object"}, retention_seconds=600
+            "add",
+            input_schema=ADD_SCHEMA,
+            title="Add",
+            output_schema={"type": "object"},
+            retention_seconds=600,
+            task_support=required,
         ),
-        ready_tool("regional", input_schema=REGION_SCHEMA),
+        ready_tool("regional", input_schema=REGION_SCHEMA, task_support=required),
     )
 
 

@@ -75,6 +75,7 @@ async def test_a_tools_schemas_are_listed_as_their_author_wrote_them(wire: Wire,
 async def test_many_tools_come_in_pages_that_hold_each_of_them_once(wire: Wire, catalogue: FixedCatalogue) -> None:
     names = [f"tool-{number:03}" for number in range(450)]
     catalogue.offer(*(ready_tool(name) for name in names))
+    names += ["task_get", "task_answer", "task_cancel"]
 
     seen: list[str] = []
     page = (await wire.call("tools/list")).result
