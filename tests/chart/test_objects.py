@@ -121,6 +121,13 @@ def test_metrics_are_not_on_the_service_that_may_be_open_to_the_world(render: Ca
     assert port["name"] == "mcp"
 
 
+def test_a_client_stays_at_one_server_unless_that_is_not_wanted(render: Callable[..., Any]) -> None:
+    free = render({"server": {"service": {"sessionAffinity": "None"}}})
+
+    assert render().of("Service", "-server")["spec"]["sessionAffinity"] == "ClientIP"
+    assert free.of("Service", "-server")["spec"]["sessionAffinity"] == "None"
+
+
 def test_the_server_answers_to_the_services_names_and_to_those_that_were_named(render: Callable[..., Any]) -> None:
     release = render({"server": {"allowedHosts": ["tasks.example.com"]}, "clusterDomain": "example.internal"})
 
