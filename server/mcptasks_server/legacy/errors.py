@@ -5,7 +5,7 @@ from typing import Final
 
 from mcp_types import jsonrpc
 
-from mcptasks_server.errors import InvalidParamsError, InvalidRequestError, RpcError
+from mcptasks_server.errors import InvalidRequestError, RpcError
 
 RESOURCE_NOT_FOUND: Final = -32002
 
@@ -22,7 +22,7 @@ class SessionGoneError(InvalidRequestError):
     status = HTTPStatus.NOT_FOUND
 
 
-class WrongAnswerError(InvalidParamsError):
+class WrongAnswerError(InvalidRequestError):
     """The client's answer to a request of ours cannot be taken."""
 
     status = HTTPStatus.BAD_REQUEST

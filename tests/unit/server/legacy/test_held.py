@@ -1,0 +1,128 @@
+"""Plain calls of legacy clients that become tasks: held, asked, withdrawn from anywhere, not cut by a disconnect."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from mcptasks_devcluster.eventually import eventually
+from mcptasks_server.testing import InMemoryTaskStore
+from mcptasks_server.testing.contract import over, questions
+from mcptasks_server.testing.legacy_wire import LegacyWire
+from mcptasks_server.testing.wire import Wire
+
+from .conftest import created, write
+
+ACCEPT = {"action": "accept", "content": {"yes": True}}
+
+
+async def watched(store: InMemoryTaskStore) -> None:
+    """Wait until somebody follows a task."""
+
+    async def is_watched() -> bool:
+        return len(store.watches) > 0
+
+    await eventually(is_watched, what="the task is followed")
+
+
+def is_cancelled(store: InMemoryTaskStore, task_id: str) -> bool:
+    return bool(store.objects[task_id]["spec"].get("cancelRequested"))
+
+
+async def test_a_plain_call_is_held_until_the_task_ends(client: LegacyWire, store: InMemoryTaskStore) -> None:
+    calling = asyncio.create_task(client.call("tools/call", {"name": "held", "_meta": {"progressToken": 5}}))
+    task_id = await created(store)
+    await write(store, task_id, phase="Running", report={"progress": {"progress": 1, "total": 2}})
+    await watched(store)
+    await write(store, task_id, **over())
+    answer = await calling
+
+    assert answer.result["content"] == [{"type": "text", "text": "1.0"}]
+    assert "resultType" not in answer.result
+    assert "_meta" not in answer.result
+    assert {each["progressToken"] for each in answer.told("notifications/progress")} <= {5}
+
+
+@pytest.mark.requirement("legacy/elicitation-bound")
+async def test_a_held_calls_question_is_answered_at_the_other_replica(
+    client: LegacyWire, elsewhere: LegacyWire, store: InMemoryTaskStore
+) -> None:
+    async with client.stream("tools/call", {"name": "held"}) as stream:
+        task_id = await created(store)
+        await write(store, task_id, **questions("one", "two"))
+        asked = [await stream.until("elicitation/create") for _ in range(2)]
+        for each in asked:
+            assert (await elsewhere.respond(each["id"], ACCEPT)).status == 202
+        await write(store, task_id, **over())
+        answer = await stream.answer()
+
+    assert set(store.objects[task_id]["spec"]["answers"]) == {"one", "two"}
+    assert len(answer.told("elicitation/create")) == 2  # each is put once on one stream
+    assert "_meta" not in asked[0]["params"]  # its client knows of no task
+
+
+@pytest.mark.requirement("legacy/cancelled")
+@pytest.mark.parametrize("request_id", [7, "seven", 2**60])
+async def test_a_held_call_is_withdrawn_at_the_other_replica(
+    client: LegacyWire, elsewhere: LegacyWire, store: InMemoryTaskStore, request_id: Any
+) -> None:
+    async with client.stream("tools/call", {"name": "held"}, message_id=request_id) as stream:
+        task_id = await created(store)
+        await elsewhere.cancel(request_id)
+        assert is_cancelled(store, task_id)
+        await write(store, task_id, **over("Cancelled"))  # type: ignore[arg-type]
+        answer = await stream.answer()
+
+    assert answer.error == (200, -32603)
+
+
+@pytest.mark.requirement("legacy/cancelled")
+async def test_a_held_call_is_withdrawn_at_its_own_replica_and_gets_no_answer(
+    client: LegacyWire, store: InMemoryTaskStore
+) -> None:
+    async with client.stream("tools/call", {"name": "held"}, message_id=7) as stream:
+        task_id = await created(store)
+        await watched(store)
+        await client.cancel(7)
+
+        assert await stream.next() is None
+    assert is_cancelled(store, task_id)
+
+
+@pytest.mark.requirement("legacy/cancelled-races")
+async def test_a_cancel_that_comes_before_its_task_cancels_it_all_the_same(
+    client: LegacyWire, elsewhere: LegacyWire, store: InMemoryTaskStore
+) -> None:
+    await elsewhere.cancel(7)
+    async with client.stream("tools/call", {"name": "held"}, message_id=7):
+        task_id = await created(store)
+
+    assert is_cancelled(store, task_id)
+
+
+@pytest.mark.requirement("legacy/disconnect")
+async def test_a_client_that_goes_away_leaves_its_task_alone(client: LegacyWire, store: InMemoryTaskStore) -> None:
+    async with client.stream("tools/call", {"name": "held"}):
+        task_id = await created(store)
+        await watched(store)
+
+    async def is_left() -> bool:
+        return len(store.watches) == 0
+
+    await eventually(is_left, what="the call is not followed any more")
+    assert not is_cancelled(store, task_id)
+
+
+async def test_clients_of_two_sessions_may_use_the_same_request_id(
+    client: LegacyWire, replicas: tuple[Wire, Wire], store: InMemoryTaskStore
+) -> None:
+    another = await LegacyWire.connected(replicas[1])
+    async with (
+        client.stream("tools/call", {"name": "held"}, message_id=1),
+        another.stream("tools/call", {"name": "held"}, message_id=1),
+    ):
+        await created(store, count=2)
+        await another.cancel(1)
+        cancelled = [is_cancelled(store, task_id) for task_id in store.objects]
+
+    assert sorted(cancelled) == [False, True]
