@@ -209,9 +209,7 @@ async def test_a_version_that_is_not_served_is_answered_with_those_that_are(wire
 
 
 @pytest.mark.requirement("http/method-not-found", "ext-tasks/reserved-methods")
-@pytest.mark.parametrize(
-    "method", ["initialize", "ping", "logging/setLevel", "tasks/result", "tasks/list", "subscriptions/listen", "x", ""]
-)
+@pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "tasks/result", "tasks/list", "x", ""])
 async def test_a_method_that_is_not_there_is_not_found(wire: Wire, method: str) -> None:
     answer = await wire.call(method)
 
