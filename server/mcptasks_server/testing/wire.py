@@ -18,13 +18,13 @@ from mcptasks_server.headers import NAMED_BY, PROTOCOL_VERSION
 from .answers import Answer, Stream
 from .judges import MODERN, Asked
 
-__all__ = ["ONLY_TASKS", "VERSION", "WITH_TASKS", "Answer", "Stream", "Wire"]
+__all__ = ["VERSION", "WITH_FORMS", "WITH_TASKS", "Answer", "Stream", "Wire"]
 
 VERSION: Final = MODERN
 WITH_TASKS: Final[Mapping[str, Any]] = {"extensions": {TASKS_EXTENSION: {}}}
-"""A client of tasks."""
-ONLY_TASKS: Final[Mapping[str, Any]] = {"extensions": {TASKS_EXTENSION: {}}}
 """A client that can be given tasks, and cannot be asked."""
+WITH_FORMS: Final[Mapping[str, Any]] = {**WITH_TASKS, "elicitation": {}}
+"""A client of tasks that can also put a form before a person."""
 
 
 class Wire:

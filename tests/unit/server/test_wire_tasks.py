@@ -12,7 +12,7 @@ from mcptasks_crds.times import format_time
 from mcptasks_server.errors import UnavailableError
 from mcptasks_server.testing import InMemoryTaskStore
 from mcptasks_server.testing.contract import ACCEPT, RESULT, over, questions
-from mcptasks_server.testing.wire import Answer, Wire
+from mcptasks_server.testing.wire import WITH_FORMS, Answer, Wire
 
 UNKNOWN = "mt-" + "a" * 32
 STOPPING = {"phase": "Stopping", "stopping": {"reason": "Cancelled", "at": format_time(datetime.now(UTC))}}
@@ -30,7 +30,7 @@ async def task_id(wire: Wire) -> str:
 
 
 async def get(wire: Wire, task_id: str) -> Json:
-    return (await wire.call("tasks/get", {"taskId": task_id})).result
+    return (await wire.call("tasks/get", {"taskId": task_id}, capabilities=WITH_FORMS)).result
 
 
 async def update(wire: Wire, task_id: str, responses: Any) -> Answer:
