@@ -22,6 +22,7 @@ from .health import Health
 from .logs import configure_logs
 from .metrics import Metrics
 from .settings import Settings, SettingsError, settings_from
+from .signing_keys import SigningKeysError, signer_of
 from .tokens import TokenAuthentication, TokensError
 from .toolpack.errors import PackError
 from .toolpack.loading import load_packs
@@ -47,6 +48,9 @@ def main() -> None:
     except PackError as error:
         sys.stderr.write(f"mcptasks-server: {error}\n")
         sys.exit(2)
+    except SigningKeysError as error:
+        sys.stderr.write(f"mcptasks-server: MCPTASKS_SIGNING_KEYS_DIR: {error}\n")
+        sys.exit(2)
     except TokensError as error:
         sys.stderr.write(f"mcptasks-server: MCPTASKS_TOKENS_FILE: {error}\n")
         sys.exit(2)
@@ -69,10 +73,11 @@ async def _run(settings: Settings) -> None:
 async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
     """Serve for as long as the context lasts; gives the addresses of the MCP and the metrics listener."""
     metrics = Metrics()
+    signer = signer_of(settings.signing_keys_dir)
     runner = Runner(threads=settings.tool_pack_threads, counts=metrics)
     packs = packs_of(load_packs(settings.tool_packs), runner=runner)
     async with await Kube.connect(kubeconfig=settings.kubeconfig, context=settings.context) as kube:
-        backend = Backend(kube, namespace=settings.namespace, metrics=metrics)
+        backend = Backend(kube, namespace=settings.namespace, metrics=metrics, signer=signer)
         health = Health(ready=backend.what_is_missing, live=backend.what_is_broken)
         app = create_app(
             with_packs(backend.services, packs),

@@ -33,6 +33,8 @@ class Settings:
     max_body_bytes: int
     tokens_file: Path | None
     """Whose each bearer token is; None where callers are not told apart."""
+    signing_keys_dir: Path | None
+    """The keys that all replicas sign with, a file each; None for a key of this process alone."""
     tool_packs: tuple[str, ...] | None
     """Which tool packs are loaded, by entry point or as `module:attribute`; None: all that are installed."""
     tool_pack_threads: int
@@ -49,10 +51,9 @@ def settings_from(environment: Mapping[str, str], *, namespace_file: Path = NAME
         SettingsError: a variable holds what it cannot.
     """
     given = {name: value.strip() for name, value in environment.items() if value.strip()}
-    kubeconfig = given.get("MCPTASKS_KUBECONFIG")
     return Settings(
         namespace=given.get("MCPTASKS_NAMESPACE") or _own_namespace(namespace_file),
-        kubeconfig=None if kubeconfig is None else Path(kubeconfig).expanduser(),
+        kubeconfig=_path(given, "MCPTASKS_KUBECONFIG"),
         context=given.get("MCPTASKS_CONTEXT"),
         host=given.get("MCPTASKS_HOST", "0.0.0.0"),  # noqa: S104  # a pod serves its Service
         port=_number(given, "MCPTASKS_PORT", 8080, least=0, most=65_535),
@@ -60,6 +61,7 @@ def settings_from(environment: Mapping[str, str], *, namespace_file: Path = NAME
         allowed_hosts=frozenset(name.lower().rstrip(".") for name in _names(given, "MCPTASKS_ALLOWED_HOSTS")),
         allowed_origins=frozenset(name.rstrip("/") for name in _names(given, "MCPTASKS_ALLOWED_ORIGINS")),
         tokens_file=_tokens_file(given),
+        signing_keys_dir=_path(given, "MCPTASKS_SIGNING_KEYS_DIR"),
         max_body_bytes=_number(given, "MCPTASKS_MAX_BODY_BYTES", 1_048_576, least=1024, most=64 * 1_048_576),
         tool_packs=_tool_packs(given),
         tool_pack_threads=_number(given, "MCPTASKS_TOOLPACK_THREADS", DEFAULT_THREADS, least=1, most=256),
@@ -73,6 +75,10 @@ def _own_namespace(namespace_file: Path) -> str:
         return namespace_file.read_text().strip() or "default"
     except OSError:
         return "default"
+
+
+def _path(given: Mapping[str, str], name: str) -> Path | None:
+    return Path(given[name]).expanduser() if name in given else None
 
 
 def _number(given: Mapping[str, str], name: str, default: int, *, least: int, most: int) -> int:
