@@ -16,7 +16,7 @@ from mcptasks_server.errors import RpcError
 from mcptasks_server.testing import FixedCatalogue, InMemoryTaskStore, ready_tool
 from mcptasks_server.testing.contract import over, questions
 from mcptasks_server.testing.desk import CallersByHeader, Desk
-from mcptasks_server.testing.wire import ONLY_TASKS, Answer, Wire
+from mcptasks_server.testing.wire import WITH_FORMS, Answer, Wire
 
 UNKNOWN: Final = "mt-" + "a" * 32
 
@@ -58,7 +58,7 @@ async def everything(wire: Wire, task_id: str) -> list[tuple[str, Answer]]:
         ("initialize", {}),
         ("no/such/method", {}),
     )
-    answers = [(method, await wire.call(method, params)) for method, params in calls]
+    answers = [(method, await wire.call(method, params, capabilities=WITH_FORMS)) for method, params in calls]
     undeclared = [
         (method, await wire.call(method, params, capabilities={}))
         for method, params in (("tools/call", {"name": "strict"}), ("tasks/get", {"taskId": task_id}))
@@ -173,8 +173,8 @@ async def test_a_tasks_question_is_shown_only_to_a_client_that_can_put_it_before
 ) -> None:
     await store.write_status(task_id, questions("q"))
 
-    able = (await wire.call("tasks/get", {"taskId": task_id})).result
-    unable = (await wire.call("tasks/get", {"taskId": task_id}, capabilities=ONLY_TASKS)).result
+    able = (await wire.call("tasks/get", {"taskId": task_id}, capabilities=WITH_FORMS)).result
+    unable = (await wire.call("tasks/get", {"taskId": task_id})).result
 
     assert (able["status"], set(able["inputRequests"])) == ("input_required", {"q"})
     assert unable["status"] == "working"

@@ -16,7 +16,7 @@ from mcptasks_server.headers import Headers, decoded_value_of
 from mcptasks_server.projection import complete_result
 from mcptasks_server.testing import InMemoryTaskStore
 from mcptasks_server.testing.contract import over, questions
-from mcptasks_server.testing.wire import VERSION, WITH_TASKS, Wire
+from mcptasks_server.testing.wire import VERSION, WITH_FORMS, WITH_TASKS, Wire
 
 META: Final = {PROTOCOL_VERSION_META_KEY: VERSION, CLIENT_CAPABILITIES_META_KEY: WITH_TASKS}
 
@@ -262,8 +262,8 @@ async def test_a_wrong_answer_among_right_ones_refuses_them_all(
     await store.write_status(task_id, questions("q", "r"))
     mixed = {"r": {"action": "decline"}, **responses}
 
-    answer = await wire.call("tasks/update", {"taskId": task_id, "inputResponses": mixed})
-    asked = (await wire.call("tasks/get", {"taskId": task_id})).result["inputRequests"]
+    answer = await wire.call("tasks/update", {"taskId": task_id, "inputResponses": mixed}, capabilities=WITH_FORMS)
+    asked = (await wire.call("tasks/get", {"taskId": task_id}, capabilities=WITH_FORMS)).result["inputRequests"]
 
     assert answer.error == (200, -32602)
     assert '"q"' in answer.message
