@@ -27,7 +27,7 @@ from .tokens import TokenAuthentication, TokensError
 from .toolpack.errors import PackError
 from .toolpack.loading import load_packs
 from .toolpack.packs import packs_of
-from .toolpack.running import Runner
+from .toolpack.running import SWITCH_SECONDS, Runner
 from .toolpack.watchdog import Watchdog
 
 GRACE_SECONDS: Final = 10.0
@@ -76,6 +76,8 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
     signer = signer_of(settings.signing_keys_dir)
     runner = Runner(threads=settings.tool_pack_threads, counts=metrics)
     packs = packs_of(load_packs(settings.tool_packs), runner=runner)
+    if packs.has_threads:
+        sys.setswitchinterval(SWITCH_SECONDS)
     async with await Kube.connect(kubeconfig=settings.kubeconfig, context=settings.context) as kube:
         backend = Backend(kube, namespace=settings.namespace, metrics=metrics, signer=signer)
         health = Health(ready=backend.what_is_missing, live=backend.what_is_broken)

@@ -30,6 +30,8 @@ class Packs:
     """By template."""
     completions: Mapping[tuple[str, str], CompletionEntry] = field(default_factory=dict)
     """By the prompt's name, or the template, and the argument."""
+    has_threads: bool = False
+    """Whether any function runs in a thread."""
 
     async def call(self, callee: Callee, exchange: Exchange, arguments: Mapping[str, Any]) -> Any:
         """See `Calls.call`."""
@@ -46,19 +48,22 @@ def packs_of(loaded: Iterable[ToolPack], *, runner: Runner) -> Packs:
     calls = Calls(runner=runner)
     tools = _merged(pack.entries.tools for pack in packs)
     prompts = _merged(pack.entries.prompts for pack in packs)
+    resources = _merged(pack.entries.resources for pack in packs)
     templates = _merged(pack.entries.templates for pack in packs)
     completions = _merged(pack.entries.completions for pack in packs)
     for entry in completions.values():
         owner = prompts.get(entry.ref) or templates.get(entry.ref)
         if owner is None or entry.argument not in owner.signature.parameters:
             raise PackError(f"{entry.where}: there is no such prompt or template with this argument")
+    everything = (*tools.values(), *prompts.values(), *resources.values(), *templates.values(), *completions.values())
     return Packs(
         calls=calls,
         tools=tuple(inline_tool(entry, calls) for entry in tools.values()),
         prompts=prompts,
-        resources=_merged(pack.entries.resources for pack in packs),
+        resources=resources,
         templates=templates,
         completions=completions,
+        has_threads=any(not entry.signature.is_async for entry in everything),
     )
 
 
