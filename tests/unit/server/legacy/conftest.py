@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ from mcptasks_server.testing.legacy_wire import EVERYTHING, LegacyWire
 from mcptasks_server.testing.wire import Wire
 from mcptasks_server.tools import InlineTool
 
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 FORM = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
 ELICIT = InputRequest(method="elicitation/create", params={"mode": "form", "message": "Sure?", "requestedSchema": FORM})
 SAMPLE = InputRequest(
@@ -76,7 +77,8 @@ def callers() -> CallerPolicy:
 async def replicas(store: InMemoryTaskStore, inline: Inline, callers: CallerPolicy) -> AsyncIterator[tuple[Wire, Wire]]:
     """Bare clients of two replicas."""
     jobs = FixedCatalogue(
-        ready_tool("long"),
+        ready_tool("long", output_schema=NUMBER),
+        replace(ready_tool("short", output_schema=NUMBER), hold_seconds=0.05),
         ready_tool("held", without_tasks="hold"),
         ready_tool("task-only", task_support="required"),
         ready_tool("never-task", task_support="forbidden"),

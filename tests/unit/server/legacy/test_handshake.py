@@ -118,7 +118,7 @@ async def test_a_session_tells_the_version_where_no_header_does(client: LegacyWi
     assert "execution" in answer.result["tools"][0]
 
 
-@pytest.mark.requirement("legacy/get", "legacy/session-delete", "legacy/one-endpoint")
+@pytest.mark.requirement("legacy/get", "legacy/no-response-on-get", "legacy/session-delete", "legacy/one-endpoint")
 @pytest.mark.parametrize("verb", ["GET", "DELETE"])
 async def test_there_is_nothing_to_listen_to_and_no_session_to_end(client: LegacyWire, verb: str) -> None:
     answer = await client._wire.post(b"", headers=client.headers(), verb=verb)
@@ -187,3 +187,24 @@ async def test_a_page_may_send_and_read_the_session(replicas: Replicas) -> None:
 
     assert "Mcp-Session-Id" in preflight.headers["Access-Control-Allow-Headers"]
     assert "Mcp-Session-Id" in preflight.headers["Access-Control-Expose-Headers"]
+
+
+@pytest.mark.requirement("legacy/origin")
+async def test_a_page_from_elsewhere_is_refused(client: LegacyWire) -> None:
+    for answer in (
+        await client.call("ping", Origin="https://evil.example"),
+        await client._wire.post(b"", headers={**client.headers(), "Origin": "https://evil.example"}, verb="GET"),
+    ):
+        assert answer.status == 403
+
+
+@pytest.mark.requirement("legacy-tasks/extension-means-nothing")
+@pytest.mark.parametrize("where", ["capabilities", "_meta"])
+async def test_the_newer_revisions_extension_means_nothing_here(replicas: Replicas, where: str) -> None:
+    extension: dict[str, object] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    client = await LegacyWire.connected(replicas[0], capabilities=extension if where == "capabilities" else {})
+    meta = {"io.modelcontextprotocol/clientCapabilities": extension} if where == "_meta" else {}
+
+    answer = await client.call("tools/call", {"name": "task-only", "_meta": meta})
+
+    assert answer.error == (200, -32601)  # it only runs as a task, and nobody has asked for one in this wire's way

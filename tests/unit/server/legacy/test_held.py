@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.testing import InMemoryTaskStore
@@ -29,6 +30,7 @@ def is_cancelled(store: InMemoryTaskStore, task_id: str) -> bool:
     return bool(store.objects[task_id]["spec"].get("cancelRequested"))
 
 
+@pytest.mark.requirement("legacy/json-or-stream", "legacy/stream-has-response")
 async def test_a_plain_call_is_held_until_the_task_ends(client: LegacyWire, store: InMemoryTaskStore) -> None:
     calling = asyncio.create_task(client.call("tools/call", {"name": "held", "_meta": {"progressToken": 5}}))
     task_id = await created(store)
@@ -59,6 +61,33 @@ async def test_a_held_calls_question_is_answered_at_the_other_replica(
     assert set(store.objects[task_id]["spec"]["answers"]) == {"one", "two"}
     assert len(answer.told("elicitation/create")) == 2  # each is put once on one stream
     assert "_meta" not in asked[0]["params"]  # its client knows of no task
+
+
+@pytest.mark.requirement("legacy/output-schema", "legacy/cancelled-not-for-tasks")
+async def test_what_takes_long_is_answered_by_a_handle_that_conforms_and_is_not_cancelled_any_more(
+    client: LegacyWire, elsewhere: LegacyWire, store: InMemoryTaskStore
+) -> None:
+    tools = {tool["name"]: tool for tool in (await client.call("tools/list")).result["tools"]}
+    schema = Draft202012Validator(tools["short"]["outputSchema"])
+
+    handle = (await client.call("tools/call", {"name": "short"}, message_id=7)).result
+    await elsewhere.cancel(7)
+
+    task_id = await created(store)
+    schema.validate(handle["structuredContent"])
+    assert handle["structuredContent"]["taskId"] == task_id
+    assert "task_get" in handle["content"][0]["text"]
+    assert store.objects[task_id]["spec"]["detached"]
+    assert not is_cancelled(store, task_id)
+
+
+@pytest.mark.requirement("legacy/output-schema")
+async def test_a_result_in_time_conforms_to_the_listed_schema_too(client: LegacyWire, store: InMemoryTaskStore) -> None:
+    tools = {tool["name"]: tool for tool in (await client.call("tools/list")).result["tools"]}
+    calling = asyncio.create_task(client.call("tools/call", {"name": "long"}))
+    await write(store, await created(store), **over())
+
+    Draft202012Validator(tools["long"]["outputSchema"]).validate((await calling).result["structuredContent"])
 
 
 @pytest.mark.requirement("legacy/cancelled")
