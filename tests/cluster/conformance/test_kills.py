@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -107,7 +108,7 @@ async def killer(cluster: Any, kube: Kube, namespace: str, tmp_path: Path, seed:
     kubeconfig = Path(cluster.kubeconfig_path)
     keys = tmp_path / "keys"
     keys.mkdir()
-    (keys / "key").write_bytes(os.urandom(32))
+    (keys / "key").write_text(secrets.token_hex(32))
     environment = {
         "PYTHONPATH": str(FIXTURES / "conformance_pack"),
         "MCPTASKS_TOOLPACKS": "conformance_pack:pack",
