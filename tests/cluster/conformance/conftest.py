@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import random
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -27,6 +28,7 @@ RELEASE: Final = "conformance"
 REPLICAS: Final = 2
 PORT: Final = 8080
 
+SEED_VARIABLE: Final = "MCPTASKS_TEST_SEED"
 SHOWN: Final = pytest.StashKey[list[str]]()
 
 RIGHTS: Final[tuple[dict[str, Any], ...]] = (
@@ -116,7 +118,15 @@ async def _install_crds(kubeconfig: Path) -> None:
 
 
 @pytest.fixture
-async def endpoint(release: Release) -> AsyncIterator[str]:
+def seed(show: Callable[[str], None]) -> int:
+    """What all that is random follows from; it is shown, and can be given again."""
+    seed = int(os.environ.get(SEED_VARIABLE) or random.randrange(2**32))
+    show(f"{SEED_VARIABLE}={seed}")
+    return seed
+
+
+@pytest.fixture
+async def endpoint(release: Release, seed: int) -> AsyncIterator[str]:
     """The MCP endpoint's URL: a proxy on loopback that sends each request to a random replica."""
     async with AsyncExitStack() as stack:
         urls = [
@@ -124,7 +134,7 @@ async def endpoint(release: Release) -> AsyncIterator[str]:
             for pod in release.replicas
         ]
         assert len(urls) == REPLICAS
-        proxy = await stack.enter_async_context(SpreadingProxy.running(urls, seed=1))
+        proxy = await stack.enter_async_context(SpreadingProxy.running(urls, seed=seed))
         yield f"{proxy.url}/mcp"
         assert all(replica.answered for replica in proxy.replicas)
 

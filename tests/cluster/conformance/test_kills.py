@@ -39,7 +39,6 @@ SCENARIOS: Final = (
 )
 KILL_EVERY_SECONDS: Final = 10.0
 LEAST_KILLS: Final = 3
-SEED_VARIABLE: Final = "MCPTASKS_TEST_SEED"
 
 
 @dataclass(kw_only=True)
@@ -89,14 +88,6 @@ async def until_ready(url: str) -> None:
                 return False
 
         await eventually(is_ready, what="the server is ready", timeout_seconds=60)
-
-
-@pytest.fixture
-def seed(show: Callable[[str], None]) -> int:
-    """What all that is random follows from; it is shown, and can be given again."""
-    seed = int(os.environ.get(SEED_VARIABLE) or random.randrange(2**32))
-    show(f"{SEED_VARIABLE}={seed}")
-    return seed
 
 
 @pytest.fixture
