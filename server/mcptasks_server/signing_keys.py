@@ -1,7 +1,7 @@
 """The keys that all replicas sign with: files of a directory, which a Secret is mounted to.
 
 Each file is one key. The first one by name signs, each one verifies; so a key is changed in three steps, with a restart
-of all replicas after each (see docs/operations.md): add the new one behind the old one, put it before, take the old away.
+of all replicas after each (see docs/operations.md): add the new one behind the old one, put it before, remove the old.
 """
 
 from pathlib import Path

@@ -24,6 +24,7 @@ DEFAULT_OBJECTS = {
     "Role/demo-mcptasks-server",
     "RoleBinding/demo-mcptasks-operator",
     "RoleBinding/demo-mcptasks-server",
+    "Secret/demo-mcptasks-server-keys",
     "Service/demo-mcptasks-operator",
     "Service/demo-mcptasks-server",
     "Service/demo-mcptasks-server-metrics",

@@ -1,9 +1,12 @@
 """Every pod that comes of a release is restricted, and is reached by the values that are for every pod."""
 
+import base64
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+
+from mcptasks_server.signing import MIN_KEY_BYTES
 
 pytestmark = pytest.mark.apiserver  # helm is built where it is not there
 
@@ -143,3 +146,30 @@ def test_the_server_reads_its_callers_tokens_from_the_secret_that_is_named(rende
     )
     assert {"name": "tokens", "mountPath": "/etc/mcptasks/tokens", "readOnly": True} in container["volumeMounts"]
     assert {"name": "tokens", "secret": {"secretName": "who-is-who"}} in spec["volumes"]
+
+
+def test_all_servers_sign_with_the_keys_of_one_secret(render: Callable[..., Any]) -> None:
+    release = render()
+    secret = release.of("Secret", "-keys")
+    spec = release.of("Deployment", "-server")["spec"]["template"]["spec"]
+
+    keys = [base64.b64decode(value) for value in secret["data"].values()]
+    assert [len(key) >= MIN_KEY_BYTES for key in keys] == [True]
+    assert keys_of(spec) == secret["metadata"]["name"]
+    assert render().of("Secret", "-keys")["data"] != secret["data"]
+
+
+def test_a_secret_with_signing_keys_that_exists_is_used_and_none_is_made(render: Callable[..., Any]) -> None:
+    release = render({"server": {"signingKeys": {"existingSecret": "our-keys"}}})
+
+    assert release.of_kind("Secret") == []
+    assert keys_of(release.of("Deployment", "-server")["spec"]["template"]["spec"]) == "our-keys"
+
+
+def keys_of(spec: Mapping[str, Any]) -> str:
+    """The Secret that is mounted to where the server is told to find its keys."""
+    (container,) = spec["containers"]
+    directory = next(each["value"] for each in container["env"] if each["name"] == "MCPTASKS_SIGNING_KEYS_DIR")
+    mount = next(each for each in container["volumeMounts"] if each["mountPath"] == directory)
+    name: str = next(each for each in spec["volumes"] if each["name"] == mount["name"])["secret"]["secretName"]
+    return name

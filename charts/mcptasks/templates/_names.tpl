@@ -29,6 +29,10 @@ Every name of an object, once. Kubernetes allows 63 characters; the longest suff
 {{ include "mcptasks.server.fullname" . }}-metrics
 {{- end }}
 
+{{- define "mcptasks.server.signingKeys.fullname" -}}
+{{ include "mcptasks.server.fullname" . }}-keys
+{{- end }}
+
 {{- define "mcptasks.test.fullname" -}}
 {{ include "mcptasks.fullname" . }}-test
 {{- end }}

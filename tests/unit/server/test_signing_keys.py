@@ -56,7 +56,7 @@ def test_the_files_of_a_mounted_secret_are_read_and_nothing_else_there(tmp_path:
 
 @pytest.mark.parametrize(
     ("keys", "words"),
-    [({}, "holds no key"), ({"0": NEW, "short": b"x" * 31}, "the key short is shorter than 32 bytes")],
+    [({}, "holds no key"), ({"0": NEW, "short": b"x" * 31}, "key short is shorter than 32 bytes")],
 )
 def test_a_directory_that_cannot_be_used_is_refused_without_showing_a_key(
     tmp_path: Path, keys: Mapping[str, bytes], words: str
