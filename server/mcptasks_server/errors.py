@@ -137,7 +137,7 @@ class MissingCapabilityError(RpcError):
     status = HTTPStatus.BAD_REQUEST
 
     def __init__(self, required: Mapping[str, Any], *, why: str) -> None:
-        super().__init__(f"Missing required client capability: {why}", data={"requiredCapabilities": required})
+        super().__init__(f"Missing required client capability: {why}", data={"requiredCapabilities": dict(required)})
 
 
 class InvalidParamsError(RpcError):
