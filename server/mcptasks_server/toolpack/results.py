@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args, get_origin
 
+import orjson
 from mcp_types import CallToolResult, ContentBlock, TextContent
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from mcptasks_crds.schemas import Schema, SchemaError
 from mcptasks_server.exchange import Result
@@ -20,7 +21,7 @@ _BLOCKS: Final = get_args(ContentBlock)
 
 
 class OutputError(ValueError):
-    """A function gave what its output schema does not allow: its author's fault."""
+    """A function gave what its output schema does not allow, or what no JSON can say: its author's fault."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +52,21 @@ def output_of(returns: Any, explicit: Mapping[str, Any] | None, *, where: str) -
 
 
 def call_result(value: Any, output: Output | None) -> Result:
-    """What a function gave, as the members of a CallToolResult.
+    """What a function gave, as the members of a CallToolResult, each as JSON.
 
     Raises:
-        OutputError: it is not what the output schema says.
+        OutputError: it is not what the output schema says, or holds what JSON cannot say.
     """
+    try:
+        members = _members(value, output)
+        return {
+            name: each if isinstance(each, bool) else orjson.Fragment(as_json(each)) for name, each in members.items()
+        }
+    except PydanticSerializationError as error:
+        raise OutputError("the result holds what JSON cannot say") from error
+
+
+def _members(value: Any, output: Output | None) -> dict[str, Any]:
     if isinstance(value, CallToolResult):
         result = dumped(value)
         result.pop("resultType", None)
@@ -85,8 +96,8 @@ def blocks(value: Any) -> list[dict[str, Any]]:
 
 
 def text(words: str) -> dict[str, Any]:
-    """A block of text."""
-    return dumped(TextContent(text=words))
+    """A block of text. Half a surrogate pair, which no message can hold, becomes a replacement character."""
+    return dumped(TextContent(text=words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
 
 
 def dumped(model: BaseModel) -> dict[str, Any]:
@@ -110,9 +121,10 @@ def _is_structured(returns: Any) -> bool:
 
 def _plain(adapter: TypeAdapter[Any], value: Any) -> Any:
     try:
-        return adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
-    except ValueError as error:
+        valid = adapter.validate_python(value)
+    except ValidationError as error:
         raise OutputError("the result is not what the function's return type says") from error
+    return adapter.dump_python(valid, mode="json", by_alias=True)
 
 
 def _check(structured: Any, output: Output) -> None:
@@ -123,5 +135,9 @@ def _check(structured: Any, output: Output) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Anything that pydantic can write, as JSON."""
-    return to_json(value, by_alias=True).decode()
+    """Anything that pydantic can write, as JSON: numbers that JSON does not have (not a number, infinity) as null.
+
+    Raises:
+        PydanticSerializationError: it cannot.
+    """
+    return to_json(value, by_alias=True, inf_nan_mode="null").decode()

@@ -34,8 +34,8 @@ def inline_tool(entry: ToolEntry, calls: Calls) -> InlineTool:
         except FailedError:
             return failed(f"The tool {entry.name} failed unexpectedly: its server's log tells why")
         except OutputError as error:
-            calls.log.error("a function gave what its schema does not allow", function=entry.where, error=str(error))
-            return failed(f"The tool {entry.name} gave a result that its own schema does not allow")
+            calls.log.error("a function gave what cannot be handed on", function=entry.where, error=str(error))
+            return failed(f"The tool {entry.name} gave a result that cannot be handed on: {error}")
 
     return InlineTool(
         name=entry.name,

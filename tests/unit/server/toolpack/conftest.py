@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import aiohttp
+import orjson
 import pytest
 from aiohttp.test_utils import TestServer
 from multidict import CIMultiDict
@@ -117,7 +118,8 @@ def call() -> Callable[..., Awaitable[Result]]:
         pack: ToolPack, *, exchange: ScriptedExchange | None = None, runner: Runner | None = None, **arguments: Any
     ) -> Result:
         (tool,) = packs_of([pack], runner=runner or Runner()).tools
-        return await tool.run(exchange or scripted(), arguments)
+        result: Result = orjson.loads(orjson.dumps(await tool.run(exchange or scripted(), arguments)))
+        return result
 
     return run
 

@@ -103,9 +103,34 @@ async def test_a_result_that_breaks_its_schema_is_an_error(
         result = await call(giving(value, returns, **options))
 
     assert result["isError"] is True
-    assert "its own schema does not allow" in result["content"][0]["text"]
+    assert "gave a result that cannot be handed on" in result["content"][0]["text"]
     assert [log["function"] for log in logs] == ["tool pack p: give"]
     assert "secret" not in str(logs)
+
+
+@pytest.mark.parametrize(
+    ("value", "returns", "text"),
+    [
+        ({"n": 2**70, "x": 1.0}, dict[str, Any], '{"n":1180591620717411303424,"x":1.0}'),
+        ({"n": float("nan")}, dict[str, Any], '{"n":null}'),
+        (2**70, None, "1180591620717411303424"),
+        (float("inf"), None, "null"),
+        ("half \ud800", None, "half \ufffd"),
+        (CallToolResult(content=[TextContent(text="hi")], structured_content={"n": 2**70}), None, "hi"),
+    ],
+)
+async def test_each_value_arrives_as_far_as_json_has_it(call: Call, value: Any, returns: Any, text: str) -> None:
+    assert (await call(giving(value, returns)))["content"][0]["text"] == text
+
+
+@pytest.mark.parametrize("value", [object(), b"\xff", {"k": "\ud800"}, [{1, 2}, object()]])
+async def test_what_json_cannot_say_is_an_error(call: Call, value: Any) -> None:
+    with capture_logs() as logs:
+        result = await call(giving(value))
+
+    assert result["isError"] is True
+    assert "the result holds what JSON cannot say" in result["content"][0]["text"]
+    assert len(logs) == 1
 
 
 async def test_an_error_result_needs_no_structured_content(call: Call) -> None:

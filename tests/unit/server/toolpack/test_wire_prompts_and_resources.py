@@ -158,7 +158,7 @@ async def test_a_prompt_that_fails_is_an_error_without_secrets(wire: Wire, kind:
 
 
 async def test_a_prompt_may_ask_its_client_first(wire: Wire) -> None:
-    able = {"elicitation": {}}
+    able: dict[str, Any] = {"elicitation": {}}
     asked = (await wire.call("prompts/get", {"name": "personal"}, capabilities=able)).result
     retry = {
         "name": "personal",
