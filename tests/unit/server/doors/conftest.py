@@ -49,10 +49,24 @@ def catalogue() -> FixedCatalogue:
     )
 
 
-@pytest.fixture
-def background() -> Background:
+class CountingBackground(Background):
     """What goes on without a request: a cut call that may come back has no time to."""
-    return Background(survives_seconds=0.0)
+
+    def __init__(self) -> None:
+        super().__init__(survives_seconds=0.0)
+        self.cuts = 0
+        """How many calls were cut."""
+
+    def abandon(self, *args: Any, **options: Any) -> None:
+        """Count it."""
+        self.cuts += 1
+        super().abandon(*args, **options)
+
+
+@pytest.fixture
+def background() -> CountingBackground:
+    """What goes on without a request."""
+    return CountingBackground()
 
 
 @pytest.fixture
