@@ -16,6 +16,8 @@ from .errors import InvalidParamsError
 from .outbox import Outbox
 
 SLOT: Final = "progress"
+HAIR: Final = 1e-6
+"""By how much a sign of life rises: small beside what tools count, and no number that a client would take for zero."""
 _SAFE_INTEGER: Final = 2**53
 _LARGEST: Final = 1e300
 """What is larger is no number for a client, or leaves no room for a hair."""
@@ -63,7 +65,8 @@ class ProgressLine:
 
     def beat(self, message: str) -> None:
         """Tell that it lives: the last value plus a hair, and no total that nobody has given."""
-        self._send(0.0 if self._last == -math.inf else math.nextafter(self._last, math.inf), message)
+        last = self._last
+        self._send(0.0 if last == -math.inf else max(last + HAIR, math.nextafter(last, math.inf)), message)
 
     def _send(self, progress: float, message: str | None) -> None:
         self._last = progress
