@@ -206,6 +206,7 @@ def is_expected(answer: Answer) -> bool:
     return not answer.text or answer.body.get("error", {}).get("message") != "Internal error"
 
 
+@pytest.mark.requirement("cancel/no-other-purpose", "base/json-rpc")
 @given(asked=st.tuples(st.sampled_from(METHODS), params, meta, capabilities))
 @calm
 async def test_whatever_a_modern_client_asks_the_answer_is_valid_and_expected(
@@ -219,6 +220,7 @@ async def test_whatever_a_modern_client_asks_the_answer_is_valid_and_expected(
     assert is_expected(answer), answer.text
 
 
+@pytest.mark.requirement("legacy/json-rpc")
 @given(method=st.sampled_from(METHODS), values=params, more=meta)
 @calm
 async def test_whatever_a_legacy_client_asks_the_answer_is_valid_and_expected(

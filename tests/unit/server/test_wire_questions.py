@@ -303,7 +303,7 @@ async def test_of_several_questions_those_without_an_answer_are_asked_again_and_
     assert done.result["structuredContent"] == {"one": {"action": "decline"}, "two": ANNA, "three": ANNA}
 
 
-@pytest.mark.requirement("mrtr/state-once")
+@pytest.mark.requirement("mrtr/state-verified")
 async def test_an_answer_cannot_be_changed_by_a_later_round_that_was_not_asked_for_it(wire: Wire, desk: Desk) -> None:
     async def in_turn(exchange: Exchange) -> Result:
         first = await exchange.ask({"one": ELICITATION})

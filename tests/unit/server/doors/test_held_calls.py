@@ -53,6 +53,7 @@ def now(store: InMemoryTaskStore) -> McpTask:
     return McpTask.model_validate(next(iter(store.objects.values())))
 
 
+@pytest.mark.requirement("ext-tasks/no-handle-undeclared", "base/extension-fallback")
 @pytest.mark.parametrize("tool", ["held", "patient", "forbidden"])
 async def test_a_held_call_is_answered_with_the_tools_own_result(
     wire: Wire, store: InMemoryTaskStore, tool: str
@@ -82,6 +83,7 @@ async def test_a_client_that_takes_tasks_gets_the_handle_of_one_that_no_disconne
     assert now(store).spec.detached
 
 
+@pytest.mark.requirement("ext-tasks/missing-capability")
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {}}])
 async def test_a_tool_that_only_runs_as_a_task_creates_nothing_for_a_client_without(
     wire: Wire, store: InMemoryTaskStore, capabilities: dict[str, Any]
@@ -200,6 +202,7 @@ async def test_a_task_that_cannot_be_detached_yet_goes_on_being_held(
     assert answer.result["content"] == [{"type": "text", "text": "1.0"}]
 
 
+@pytest.mark.requirement("http/close-cancels")
 async def test_closing_the_stream_cancels(wire: Wire, store: InMemoryTaskStore) -> None:
     async with wire.stream("tools/call", {"name": "held"}, capabilities=PLAIN, meta=TOKEN) as stream:
         await stream.until("notifications/progress")

@@ -109,7 +109,7 @@ async def test_a_version_header_that_is_not_served_is_a_bad_request(client: Lega
     assert answer.status == 400
 
 
-@pytest.mark.requirement("legacy/no-version-header")
+@pytest.mark.requirement("legacy/no-version-header", "http/missing-version-is-legacy")
 async def test_a_session_tells_the_version_where_no_header_does(client: LegacyWire, replicas: Replicas) -> None:
     body = client.body_of("tools/list")
 

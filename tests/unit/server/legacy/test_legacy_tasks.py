@@ -390,6 +390,7 @@ async def test_tasks_are_not_listed_where_callers_are_not_known(client: LegacyWi
     assert (await client.call("tasks/list")).error == (200, -32601)
 
 
+@pytest.mark.requirement("base/dual-era")
 async def test_the_same_task_is_followed_by_clients_of_both_eras(
     client: LegacyWire, replicas: tuple[Wire, Wire], store: InMemoryTaskStore
 ) -> None:
