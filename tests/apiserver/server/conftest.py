@@ -5,15 +5,23 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
+from aiohttp.test_utils import TestServer
 
 from mcptasks_crds.kube import TASKS, Kube
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_operator.testing.proxy import FaultProxy
+from mcptasks_server.app import create_app
+from mcptasks_server.caller import NoAuthentication
 from mcptasks_server.cluster.backend import Backend
+from mcptasks_server.guards import Guards
+from mcptasks_server.health import Health
 from mcptasks_server.metrics import Metrics
 from mcptasks_server.testing.contract import Hand
-from mcptasks_server.testing.replicas import StartReplica
+from mcptasks_server.testing.replicas import Serve, StartReplica
+from mcptasks_server.testing.toolbox import Toolbox
+from mcptasks_server.testing.wire import Wire
 
 
 @pytest.fixture
@@ -62,3 +70,32 @@ def hand(kube: Kube, namespace: str) -> Hand:
         await kube.patch(TASKS, namespace, task_id, {"status": dict(patch)}, subresource="status")
 
     return write
+
+
+@pytest.fixture
+def toolbox(kube: Kube, namespace: str) -> Toolbox:
+    """Writes McpTools."""
+    return Toolbox(kube, namespace)
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """Has replicas listen on loopback ports."""
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
+
+        async def started(backend: Backend) -> Wire:
+            app = create_app(
+                backend.services,
+                callers=NoAuthentication(),
+                guards=Guards(),
+                health=Health(ready=backend.what_is_missing, live=backend.what_is_broken),
+                metrics=Metrics(),
+                max_body_bytes=1_000_000,
+            )
+            server = TestServer(app, host="127.0.0.1")
+            await server.start_server(auto_decompress=False)  # as the process does
+            stack.push_async_callback(server.close)
+            return Wire(session, str(server.make_url("/mcp")))
+
+        yield started
