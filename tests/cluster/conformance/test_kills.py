@@ -1,7 +1,6 @@
 """The suite's task scenarios while a server replica is killed every ten seconds: no client notices."""
 
 import asyncio
-import os
 import random
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
