@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import aiohttp
@@ -12,9 +10,10 @@ import pytest
 
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.errors import RefusedError
+from mcptasks_server.eventstream import SILENCE_SECONDS, EventStream
 from mcptasks_server.exchange import Exchange, InputRequest, Result
-from mcptasks_server.http import PATH
 from mcptasks_server.testing.desk import DONE, Desk, at_once
+from mcptasks_server.testing.raw import connection, posted
 from mcptasks_server.testing.wire import Wire
 
 TOKEN: Final = {"progressToken": "t"}
@@ -32,32 +31,6 @@ async def wire(desk: Desk) -> AsyncIterator[Wire]:
     """A bare client of it."""
     async with desk.serving() as url, aiohttp.ClientSession() as session:
         yield Wire(session, url)
-
-
-@asynccontextmanager
-async def raw(wire: Wire, *, receive_buffer: int = 0) -> AsyncIterator[tuple[asyncio.StreamReader, Any]]:
-    """A connection of the test's own, which reads only what the test reads."""
-    host, port = wire.url.removeprefix("http://").removesuffix(PATH).split(":")
-    plain = socket.socket()
-    if receive_buffer:
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    plain.setblocking(False)
-    await asyncio.get_running_loop().sock_connect(plain, (host, int(port)))
-    reader, writer = await asyncio.open_connection(sock=plain, limit=1024)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-
-
-def posted(wire: Wire, *, meta: dict[str, Any] | None = None) -> bytes:
-    """A whole HTTP request."""
-    body = wire.body_of("tools/call", CALL, meta=meta).encode()
-    headers = {**wire.headers_for("tools/call", CALL), "Host": "localhost", "Content-Type": "application/json"}
-    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return f"POST {PATH} HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 async def all_is_quiet(desk: Desk) -> None:
@@ -226,8 +199,8 @@ async def test_a_slow_reader_gets_the_newest_and_the_end_and_costs_no_memory(wir
         return DONE
 
     desk.work = work
-    async with raw(wire, receive_buffer=4096) as (reader, writer):
-        writer.write(posted(wire, meta=TOKEN))
+    async with connection(wire, receive_buffer=4096) as (reader, writer):
+        writer.write(posted(wire, "tools/call", CALL, meta=TOKEN))
         await asyncio.wait_for(done.wait(), 30)  # with nobody reading
         text = b""
         while b'"result"' not in text:
@@ -261,9 +234,9 @@ async def test_a_client_that_leaves_at_any_point_leavesat_once_behind(
             step += 1
 
     desk.work = work
-    request = posted(wire, meta=TOKEN)
+    request = posted(wire, "tools/call", CALL, meta=TOKEN)
     sent = {"half-a-head": request[:40], "half-a-body": request[:-20]}.get(point, request)
-    async with raw(wire) as (reader, writer):
+    async with connection(wire) as (reader, writer):
         writer.write(sent)
         await writer.drain()
         match point:
@@ -297,8 +270,8 @@ async def test_a_client_that_leaves_while_its_answer_is_written_harms_nobody(
         return {**DONE, "content": [{"type": "text", "text": "x" * 1_000_000}]}
 
     desk.work = work
-    async with raw(wire, receive_buffer=4096) as (reader, writer):
-        writer.write(posted(wire))
+    async with connection(wire, receive_buffer=4096) as (reader, writer):
+        writer.write(posted(wire, "tools/call", CALL))
         await reader.readuntil(b"begun")
         writer.transport.abort()
 
@@ -345,3 +318,52 @@ async def test_log_messages_come_at_the_level_that_was_asked_for_and_else_not(wi
     wrong: Any
     for wrong in ("DEBUG", "trace", 3, [], ""):
         assert (await wire.call("tools/call", CALL, meta={level: wrong})).error == (200, -32602)
+
+
+@pytest.mark.requirement("logging/own-stream", "http/stream-related")
+async def test_a_log_message_is_on_the_stream_of_its_own_request_alone(wire: Wire, desk: Desk) -> None:
+    both, meeting = 0, asyncio.Event()
+
+    async def work(exchange: Exchange) -> Result:
+        nonlocal both
+        both += 1
+        if both == 2:
+            meeting.set()
+        await meeting.wait()
+        await exchange.log("error", {"of": exchange.id})
+        return DONE
+
+    desk.work = work
+    level = {"io.modelcontextprotocol/logLevel": "debug"}
+    answers = await asyncio.gather(
+        *(wire.call("tools/call", CALL, meta=meta, message_id=number) for number, meta in ((1, level), (2, {})))
+    )
+
+    assert [answer.told("notifications/message") for answer in answers] == [
+        [{"level": "error", "data": {"of": "1"}}],
+        [],
+    ]
+
+
+@pytest.mark.requirement("http/keep-alive")
+async def test_a_silent_stream_says_now_and_then_that_it_lives(
+    wire: Wire, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert SILENCE_SECONDS <= 25
+    defaults = EventStream.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "silence_seconds", 0.01)
+    enough = asyncio.Event()
+
+    async def work(exchange: Exchange) -> Result:
+        exchange.outbox.begin()
+        await enough.wait()
+        return DONE
+
+    desk.work = work
+    async with connection(wire) as (reader, writer):
+        writer.write(posted(wire, "tools/call", CALL))
+        for _ in range(3):
+            await reader.readuntil(b"\n: ")
+        enough.set()
+        await reader.readuntil(b"data: ")
