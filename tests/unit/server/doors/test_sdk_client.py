@@ -1,5 +1,6 @@
 """An independent judge of handles: the Python SDK's own client, which checks structured content against schemas."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,6 +39,4 @@ async def test_the_client_takes_a_handle_and_then_the_result_of_a_tool_with_an_o
 
 
 def _held_shortly(schema: dict[str, Any]) -> Any:
-    from dataclasses import replace
-
     return replace(ready_tool("typed", output_schema=schema), hold_seconds=0.0)
