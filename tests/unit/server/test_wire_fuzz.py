@@ -311,3 +311,10 @@ async def test_many_requests_at_once_on_one_connection_each_get_their_own_answer
             answer = await wire.call("tools/call", {"name": "adds", "arguments": {"a": number}}, message_id=number)
 
             assert answer.result["structuredContent"] == {"sum": number + 1.0}
+
+
+@pytest.mark.requirement("logging/declared", "discover/contents")
+async def test_discovery_declares_all_that_is_there(anna: Wire) -> None:
+    declared = (await anna.call("server/discover")).result["capabilities"]
+
+    assert set(declared) == {"tools", "prompts", "resources", "completions", "logging", "extensions"}

@@ -79,6 +79,7 @@ async def test_each_says_what_it_does_and_takes_only_what_it_knows(wire: Wire) -
     assert "/waitSeconds" in too_long["content"][0]["text"]
 
 
+@pytest.mark.requirement("discover/instructions")
 async def test_discover_teaches_the_model(wire: Wire) -> None:
     result = (await wire.call("server/discover")).result
 
