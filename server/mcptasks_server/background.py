@@ -4,7 +4,7 @@ What this process forgets of it when it dies ends at the tool's own run limit.
 """
 
 import asyncio
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -31,11 +31,16 @@ class Background:
     def __len__(self) -> int:
         return len(self._running)
 
-    async def outlive(self, work: Awaitable[ValueT]) -> ValueT:
-        """The work's own outcome; if whoever waits for it is cancelled, it goes on all the same."""
+    async def outlive(self, work: Awaitable[ValueT], *, unless: Callable[[], bool] = lambda: False) -> ValueT:
+        """The work's own outcome; if whoever waits for it is cancelled, it goes on all the same, `unless` so."""
         running = asyncio.ensure_future(work)
         self._keep(running)
-        return await asyncio.shield(running)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            if unless():
+                running.cancel()
+            raise
 
     def abandon(
         self, tasks: TaskStore, task_id: str, *, held_at: Collection[str | None], caller: Caller, may_come_back: bool

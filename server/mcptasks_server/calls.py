@@ -67,7 +67,9 @@ async def _run_inline(services: Services, exchange: Exchange, tool: InlineTool, 
     if problem := _problem(tool, arguments):
         return tool_error(exchange, problem)
     running = tool.run(exchange, arguments)
-    result = await (running if exchange.abilities.closing_cancels else services.background.outlive(running))
+    if not exchange.abilities.closing_cancels:
+        running = services.background.outlive(running, unless=lambda: exchange.is_withdrawn)
+    result = await running
     return exchange.finished(orjson.dumps(result).decode())
 
 

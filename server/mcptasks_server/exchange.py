@@ -86,6 +86,11 @@ class Exchange(ABC):
     response_sources: Mapping[str, str] = field(default_factory=dict)
     """Each of them as the client wrote it."""
 
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether its client has said that it does not want the answer any more, without going away."""
+        return False
+
     @abstractmethod
     async def ask(self, requests: Mapping[str, InputRequest]) -> Mapping[str, Any]:
         """Put requests to the client, for work that keeps no state; gives an answer for each key.

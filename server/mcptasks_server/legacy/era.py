@@ -141,7 +141,6 @@ class LegacyEra:
         is_here = False
         for key in keys:
             is_here = self._replica.under_way.withdraw(key) or is_here
-            self._replica.server_requests.withdraw(key)
             await self._services.tasks.cancel_request(key, caller=caller)
         self._log.info("request withdrawn", caller=caller.name, is_here=is_here)
 

@@ -46,6 +46,11 @@ class LegacyExchange(Exchange):
     of_task: bool = False
     """Whether the request is about a task that its client knows, so that what is sent to it names that task."""
 
+    @property
+    def is_withdrawn(self) -> bool:
+        """By `notifications/cancelled`."""
+        return self.request_key is not None and self.replica.under_way.is_withdrawn(self.request_key)
+
     async def ask(self, requests: Mapping[str, InputRequest]) -> Mapping[str, Any]:
         """Put all of them at once, and wait for all answers. They must come to this replica."""
         for request in requests.values():
@@ -108,8 +113,7 @@ class LegacyExchange(Exchange):
         return TaskSupportError(f"This tool only runs as a task, which version {self.session.version} does not have")
 
     async def _put(self, request: InputRequest, waiting: ExitStack) -> tuple[str, asyncio.Future[Response]]:
-        expecting = self.replica.server_requests.expecting(session=self.session.nonce, request_key=self.request_key)
-        request_id, answer = waiting.enter_context(expecting)
+        request_id, answer = waiting.enter_context(self.replica.server_requests.expecting(session=self.session.nonce))
         await self._send(request_id, request)
         return request_id, answer
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 from weakref import WeakValueDictionary
 
-from mcptasks_server.errors import RefusedError, RpcError
+from mcptasks_server.errors import RefusedError
 from mcptasks_server.jsonrpc import Response
 from mcptasks_server.signing import Purpose, SealError, Signer
 
@@ -59,7 +59,7 @@ class ServerRequests:
 
     def __init__(self, signer: Signer) -> None:
         self._signer = signer
-        self._waiting: dict[str, tuple[str | None, asyncio.Future[Response]]] = {}
+        self._waiting: dict[str, asyncio.Future[Response]] = {}
         self._asked: WeakValueDictionary[str, Asked] = WeakValueDictionary()
 
     def __len__(self) -> int:
@@ -74,10 +74,8 @@ class ServerRequests:
         return request_id
 
     @contextmanager
-    def expecting(self, *, session: str, request_key: str | None) -> Iterator[tuple[str, asyncio.Future[Response]]]:
+    def expecting(self, *, session: str) -> Iterator[tuple[str, asyncio.Future[Response]]]:
         """A fresh id for an inline tool's request to a session, and what its answer will be.
-
-        `request_key`: of the client's own request, by which the wait ends (see `withdraw`).
 
         Raises:
             RefusedError: too many wait already.
@@ -86,13 +84,11 @@ class ServerRequests:
             raise RefusedError(f"More than {MAX_WAITING} requests to clients wait for their answers: try again later")
         nonce = secrets.token_urlsafe(12)
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._waiting[nonce] = (request_key, future)
+        self._waiting[nonce] = future
         try:
             yield self._signer.seal(Purpose.SERVER_REQUEST, {"s": session, "n": nonce}), future
         finally:
             del self._waiting[nonce]
-            if future.done() and not future.cancelled():
-                future.exception()  # whoever has waited for it has it
             future.cancel()
 
     def named_by(self, request_id: object, *, session: str, now: float) -> TaskQuestion | InlineRequest | None:
@@ -111,7 +107,7 @@ class ServerRequests:
 
     def resolve(self, request: InlineRequest, response: Response) -> bool:
         """Hand an answer to whoever waits for it here. Says whether anybody did."""
-        _, future = self._waiting.get(request.nonce, (None, None))
+        future = self._waiting.get(request.nonce)
         if future is None or future.done():
             return False
         future.set_result(response)
@@ -122,9 +118,3 @@ class ServerRequests:
         asked = self._asked.get(request_id)
         if asked is not None:
             asked.again(key)
-
-    def withdraw(self, request_key: str) -> None:
-        """End the waits of a request that its client has withdrawn: it will not answer any more."""
-        for key, future in self._waiting.values():
-            if key == request_key and not future.done():
-                future.set_exception(RpcError("The client has withdrawn its request"))

@@ -42,6 +42,11 @@ class UnderWay:
             if self._scopes.get(key) is scope:
                 del self._scopes[key]
 
+    def is_withdrawn(self, key: str) -> bool:
+        """Whether a request that is still under way here was withdrawn."""
+        scope = self._scopes.get(key)
+        return scope is not None and scope.expired()
+
     def withdraw(self, key: str) -> bool:
         """Stop the work on a request. Says whether it is under way here."""
         scope = self._scopes.get(key)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mcptasks_server.errors import RefusedError, RpcError
+from mcptasks_server.errors import RefusedError
 from mcptasks_server.jsonrpc import Response
 from mcptasks_server.legacy import loglevels, server_requests
 from mcptasks_server.legacy.loglevels import LEVELS, LogLevels
@@ -110,7 +110,7 @@ async def test_an_inline_request_is_answered_once_and_only_here() -> None:
     keys = [b"k" * 32]
     here, there = ServerRequests(Signer(keys)), ServerRequests(Signer(keys))
     response = Response(id="x", result={"roots": []})
-    with here.expecting(session="s", request_key=None) as (request_id, answer):
+    with here.expecting(session="s") as (request_id, answer):
         named = there.named_by(request_id, session="s", now=NOW)
         assert isinstance(named, InlineRequest)
         assert not there.resolve(named, response)
@@ -122,22 +122,13 @@ async def test_an_inline_request_is_answered_once_and_only_here() -> None:
     assert len(here) == 0
 
 
-async def test_a_withdrawn_request_waits_for_no_answer() -> None:
-    requests = ServerRequests(Signer.ephemeral())
-    with requests.expecting(session="s", request_key="key") as (_, answer):
-        requests.withdraw("key")
-
-        with pytest.raises(RpcError, match="withdrawn"):
-            await answer
-
-
 async def test_only_so_many_inline_requests_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_requests, "MAX_WAITING", 1)
     requests = ServerRequests(Signer.ephemeral())
     with (
-        requests.expecting(session="s", request_key=None),
+        requests.expecting(session="s"),
         pytest.raises(RefusedError, match="try again"),
-        requests.expecting(session="s", request_key=None),
+        requests.expecting(session="s"),
     ):
         pass
 
