@@ -76,6 +76,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
     signer = signer_of(settings.signing_keys_dir)
     runner = Runner(threads=settings.tool_pack_threads, counts=metrics)
     packs = packs_of(load_packs(settings.tool_packs), runner=runner)
+    structlog.get_logger().info("tool packs", names=packs.names, tools=len(packs.tools))
     if packs.has_threads:
         sys.setswitchinterval(SWITCH_SECONDS)
     async with await Kube.connect(kubeconfig=settings.kubeconfig, context=settings.context) as kube:

@@ -129,6 +129,15 @@ def test_a_client_stays_at_one_server_unless_that_is_not_wanted(render: Callable
     assert free.of("Service", "-server")["spec"]["sessionAffinity"] == "None"
 
 
+def test_the_tool_packs_that_are_named_reach_the_server(render: Callable[..., Any]) -> None:
+    named = render({"server": {"toolPacks": {"names": ["weather", "calendar:pack"], "threads": 16}}})
+    usual = environment(render().of("Deployment", "-server"))
+
+    given = environment(named.of("Deployment", "-server"))
+    assert (given["MCPTASKS_TOOLPACKS"], given["MCPTASKS_TOOLPACK_THREADS"]) == ("weather,calendar:pack", "16")
+    assert ("MCPTASKS_TOOLPACKS" in usual, usual["MCPTASKS_TOOLPACK_THREADS"]) == (False, "8")
+
+
 def test_the_server_answers_to_the_services_names_and_to_those_that_were_named(render: Callable[..., Any]) -> None:
     release = render({"server": {"allowedHosts": ["tasks.example.com"]}, "clusterDomain": "example.internal"})
 

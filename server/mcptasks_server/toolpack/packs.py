@@ -20,6 +20,7 @@ from .tools import inline_tool
 class Packs:
     """What all packs have, in their own order."""
 
+    names: tuple[str, ...] = ()
     calls: Calls = field(default_factory=lambda: Calls(runner=Runner()))
     tools: tuple[InlineTool, ...] = ()
     prompts: Mapping[str, PromptEntry] = field(default_factory=dict)
@@ -57,6 +58,7 @@ def packs_of(loaded: Iterable[ToolPack], *, runner: Runner) -> Packs:
             raise PackError(f"{entry.where}: there is no such prompt or template with this argument")
     everything = (*tools.values(), *prompts.values(), *resources.values(), *templates.values(), *completions.values())
     return Packs(
+        names=tuple(pack.name for pack in packs),
         calls=calls,
         tools=tuple(inline_tool(entry, calls) for entry in tools.values()),
         prompts=prompts,

@@ -15,7 +15,7 @@ from mcptasks_server import errors
 from mcptasks_server.era import SUPPORTED_VERSIONS, TASKS_EXTENSION, envelope_of
 from mcptasks_server.headers import Headers
 from mcptasks_server.jsonrpc import parse
-from mcptasks_server.methods import MODERN
+from mcptasks_server.modern.table import METHODS as MODERN
 from mcptasks_server.settings import settings_from
 from mcptasks_server.tasks import TaskNotFoundError
 

@@ -53,6 +53,13 @@ def test_callers_are_known_by_tokens_where_that_is_asked_for() -> None:
     assert read(AUTHENTICATION="Tokens", TOKENS_FILE="/etc/tokens.yaml").tokens_file == Path("/etc/tokens.yaml")
 
 
+def test_tool_packs_are_all_that_are_installed_unless_some_are_named() -> None:
+    assert read().tool_packs is None
+    assert read(TOOLPACKS="weather, calendar:pack").tool_packs == ("weather", "calendar:pack")
+    assert read(TOOLPACKS="none").tool_packs == ()
+    assert (read().tool_pack_threads, read(TOOLPACK_THREADS="3").tool_pack_threads) == (8, 3)
+
+
 def test_what_is_empty_counts_as_not_set() -> None:
     assert read(PORT="", NAMESPACE=" ", KUBECONFIG="") == read()
 
@@ -64,6 +71,7 @@ def test_what_is_empty_counts_as_not_set() -> None:
         ("PORT", "65536"),
         ("PORT", "-1"),
         ("MAX_BODY_BYTES", "10"),
+        ("TOOLPACK_THREADS", "0"),
         ("LOG_LEVEL", "loud"),
         ("AUTHENTICATION", "oidc"),
         ("AUTHENTICATION", "tokens"),

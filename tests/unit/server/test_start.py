@@ -11,10 +11,11 @@ import pytest
     ("environment", "code", "words"),
     [
         ({"MCPTASKS_PORT": "eighty"}, 2, "MCPTASKS_PORT"),
+        ({"MCPTASKS_TOOLPACKS": "weather"}, 2, "tool pack weather"),
         ({}, 1, "Service host/port is not set"),
         ({"MCPTASKS_KUBECONFIG": "/nonexistent/kubeconfig"}, 1, "kube-config"),
     ],
-    ids=["a-wrong-setting", "no-cluster", "no-kubeconfig"],
+    ids=["a-wrong-setting", "a-tool-pack-that-is-not-there", "no-cluster", "no-kubeconfig"],
 )
 def test_a_server_that_cannot_start_says_why(environment: dict[str, str], code: int, words: str) -> None:
     ended = subprocess.run(
