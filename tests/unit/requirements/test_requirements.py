@@ -20,6 +20,8 @@ ROOT: Final = Path(__file__).parents[3]
 MANIFEST: Final = ROOT / "tests" / "requirements"
 WITH_TESTS: Final = ("tests", "server/mcptasks_server/testing", "operator/mcptasks_operator/testing")
 """Where tests stand; contracts that test modules subclass are in the packages' `testing`."""
+WIRE_TESTS: Final = "test_wire_*.py"
+"""The modules whose every test must say which requirement it proves."""
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -87,6 +89,20 @@ def markers_in(source: str, name: str) -> Iterator[Marker]:
                 yield Marker(id=argument.value, where=where)
 
 
+def silent_tests(source: str) -> list[str]:
+    """The tests of a module that carry no id, nor does the module."""
+    tree = ast.parse(source)
+    if any(isinstance(node, ast.Assign) and "mark.requirement(" in ast.unparse(node) for node in tree.body):
+        return []
+    return [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and not any("mark.requirement(" in ast.unparse(each) for each in node.decorator_list)
+    ]
+
+
 def proven() -> set[str]:
     return {marker.id for marker in markers()}
 
@@ -114,6 +130,21 @@ def test_every_id_at_a_test_is_a_requirement() -> None:
     unknown = [f"{marker.id} at {marker.where}" for marker in markers() if marker.id not in requirements()]
 
     assert unknown == [], "no such requirement is in the manifest"
+
+
+def test_every_test_of_the_wire_says_what_it_proves() -> None:
+    files = sorted((ROOT / "tests").rglob(WIRE_TESTS))
+    silent = [f"{file.relative_to(ROOT)}: {name}" for file in files for name in silent_tests(file.read_text())]
+
+    assert files, "there are no tests of the wire"
+    assert silent == [], "give each the id of a requirement"
+
+
+def test_a_test_without_an_id_is_found_unless_its_module_has_one() -> None:
+    silent = "def test_x(): ...\nclass TestAll:\n    async def test_y(self): ...\n    def helper(self): ..."
+
+    assert silent_tests(silent) == ["test_x", "test_y"]
+    assert silent_tests('pytestmark = pytest.mark.requirement("a/b")\n' + silent) == []
 
 
 def test_ids_are_read_wherever_a_marker_may_stand() -> None:

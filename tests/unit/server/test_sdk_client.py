@@ -14,6 +14,8 @@ from mcptasks_server.testing import InMemoryTaskStore
 from mcptasks_server.testing.contract import over
 from mcptasks_server.testing.wire import Wire
 
+pytestmark = pytest.mark.requirement("ours/real-clients")
+
 
 class Handle(Result):
     """What a call is answered with."""

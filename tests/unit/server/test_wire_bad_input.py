@@ -85,6 +85,7 @@ async def test_a_response_is_refused_for_the_server_asks_nothing(wire: Wire) -> 
     assert "id" not in answer.body  # it is no answer to a request: nobody waits for one
 
 
+@pytest.mark.requirement("ours/bounded-bodies")
 async def test_a_message_of_64_levels_is_taken(wire: Wire) -> None:
     deep: Any = 1
     for _ in range(61):  # the message, params and arguments are three more
@@ -94,6 +95,7 @@ async def test_a_message_of_64_levels_is_taken(wire: Wire) -> None:
     assert (await wire.call("tools/call", {"name": "echo", "arguments": {"deep": [deep]}})).error == (400, -32700)
 
 
+@pytest.mark.requirement("ours/bounded-bodies", "ours/limits-in-words")
 async def test_a_body_over_the_limit_is_refused_by_its_length(wire: Wire) -> None:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "padding": "x" * MAX_BODY})
 
@@ -103,6 +105,7 @@ async def test_a_body_over_the_limit_is_refused_by_its_length(wire: Wire) -> Non
     assert str(MAX_BODY) in answer.body["error"]["message"]
 
 
+@pytest.mark.requirement("ours/bounded-bodies")
 async def test_a_body_without_a_length_is_refused_once_it_is_over_the_limit(wire: Wire) -> None:
     sent = 0
 
@@ -121,6 +124,7 @@ async def test_a_body_without_a_length_is_refused_once_it_is_over_the_limit(wire
     assert sent < 100 * MAX_BODY
 
 
+@pytest.mark.requirement("ours/bounded-bodies")
 @pytest.mark.parametrize("encoding", ["deflate", "gzip", "br"])
 async def test_a_compressed_body_is_refused_by_its_header(wire: Wire, encoding: str) -> None:
     bomb = zlib.compress(b" " * 50_000_000)
@@ -131,6 +135,7 @@ async def test_a_compressed_body_is_refused_by_its_header(wire: Wire, encoding: 
     assert "Content-Encoding" in answer.body["error"]["message"]
 
 
+@pytest.mark.requirement("ours/bounded-bodies", "ours/fair")
 async def test_few_large_bodies_are_worked_on_at_once_and_small_ones_pass_them(
     wire: Wire, store: InMemoryTaskStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +166,7 @@ async def test_few_large_bodies_are_worked_on_at_once_and_small_ones_pass_them(
     assert most == LARGE_BODIES_AT_ONCE
 
 
+@pytest.mark.requirement("ours/web-pages")
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 async def test_a_body_that_a_web_page_could_send_unasked_is_refused(wire: Wire, content_type: str) -> None:
     answer = await wire.post("{}", headers={"Content-Type": content_type})
@@ -168,6 +174,7 @@ async def test_a_body_that_a_web_page_could_send_unasked_is_refused(wire: Wire, 
     assert answer.error == (415, -32600)
 
 
+@pytest.mark.requirement("ours/hosts")
 @pytest.mark.parametrize(
     "host",
     ["evil.example.com", "evil.example.com:8080", "localhost.evil.example", "127.0.0.1@evil", "", "[::2]"],
@@ -176,6 +183,7 @@ async def test_a_foreign_host_is_forbidden(wire: Wire, host: str) -> None:
     assert (await wire.call("server/discover", headers={"Host": host})).error == (403, -32600)
 
 
+@pytest.mark.requirement("ours/hosts")
 @pytest.mark.parametrize(
     "host",
     ["localhost", "LOCALHOST:1", "127.0.0.1:65535", "[::1]:8080", "[::1]", "mcp.example.com", "MCP.Example.com.:443"],
@@ -204,6 +212,7 @@ async def test_a_foreign_origin_is_forbidden_before_its_body_is_looked_at(wire: 
     assert "Access-Control-Allow-Origin" not in answer.headers
 
 
+@pytest.mark.requirement("ours/web-pages")
 @pytest.mark.parametrize(
     "origin", ["http://localhost:6274", "http://127.0.0.1", "https://[::1]:1", "https://app.example"]
 )
@@ -214,6 +223,7 @@ async def test_an_allowed_origin_is_served_and_its_browser_told_so(wire: Wire, o
     assert answer.headers["Access-Control-Allow-Origin"] == origin
 
 
+@pytest.mark.requirement("ours/web-pages")
 async def test_a_browser_may_ask_first_and_is_told_which_headers_it_may_send(wire: Wire) -> None:
     asked = {
         "Access-Control-Request-Method": "POST",
@@ -229,6 +239,7 @@ async def test_a_browser_may_ask_first_and_is_told_which_headers_it_may_send(wir
     assert "x-evil" not in allowed
 
 
+@pytest.mark.requirement("ours/hosts")
 @pytest.mark.parametrize("host", ["10.244.0.5:8080", "[fd00::5]:8080"])
 async def test_probes_are_answered_whatever_their_host_is(wire: Wire, host: str) -> None:
     base = wire.url.removesuffix("/mcp")
@@ -253,6 +264,7 @@ async def test_a_failure_that_nobody_expected_is_an_internal_error_that_tells_no
     assert "ZeroDivisionError" in captured.out + captured.err
 
 
+@pytest.mark.requirement("ours/nothing-unexpected")
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=200) | st.text(max_size=100).map(str.encode))
 def test_whatever_comes_is_a_message_or_an_error_of_ours(body: bytes) -> None:
@@ -283,6 +295,7 @@ def test_a_message_keeps_the_text_of_its_id_and_of_each_parameter(
     assert all(text in body for text in message.sources.values())
 
 
+@pytest.mark.requirement("ours/hosts")
 async def test_an_old_client_without_a_host_may_probe_but_not_call(wire: Wire) -> None:
     port = int(wire.url.split(":")[2].split("/")[0])
     statuses = []

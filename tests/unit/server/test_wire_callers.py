@@ -172,6 +172,7 @@ async def test_a_subscription_to_others_tasks_hears_nothing_of_them(
     assert annas not in json.dumps(answer.before)
 
 
+@pytest.mark.requirement("ours/newest-wins")
 async def test_a_listener_that_does_not_read_is_told_the_newest_of_each_task_and_every_end(
     bert: Wire, store: InMemoryTaskStore, metrics: Metrics
 ) -> None:
@@ -201,6 +202,7 @@ async def test_a_listener_that_does_not_read_is_told_the_newest_of_each_task_and
     assert metrics.messages_replaced._value.get() > 0
 
 
+@pytest.mark.requirement("ours/fair")
 async def test_one_callers_many_open_streams_do_not_hold_up_another(
     anna: Wire, bert: Wire, store: InMemoryTaskStore, metrics: Metrics
 ) -> None:

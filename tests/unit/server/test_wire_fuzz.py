@@ -237,6 +237,7 @@ async def test_whatever_a_legacy_client_asks_the_answer_is_valid_and_expected(
     assert is_expected(answer), answer.text
 
 
+@pytest.mark.requirement("ours/nothing-unexpected", "legacy/initialize")
 @given(declared=json_values | st.just(EVERYTHING), version=json_values, session=st.text(max_size=30))
 @calm
 async def test_whatever_a_handshake_says_the_answer_is_valid_and_expected(
@@ -252,6 +253,7 @@ async def test_whatever_a_handshake_says_the_answer_is_valid_and_expected(
     assert is_expected(answer), answer.text
 
 
+@pytest.mark.requirement("ours/nothing-unexpected")
 @given(
     message=st.fixed_dictionaries(
         {"jsonrpc": st.just("2.0") | json_values},
@@ -275,6 +277,7 @@ async def test_whatever_message_comes_in_a_session_the_answer_is_valid_and_expec
     assert is_expected(answer), answer.text
 
 
+@pytest.mark.requirement("ours/nothing-unexpected", "ours/strict-json")
 @given(data=st.data(), is_legacy=st.booleans())
 @calm
 async def test_a_request_with_some_bytes_changed_is_answered_in_words(
@@ -304,6 +307,7 @@ async def test_a_request_with_some_bytes_changed_is_answered_in_words(
     assert is_expected(answer), answer.text
 
 
+@pytest.mark.requirement("base/response-id")
 async def test_many_requests_at_once_on_one_connection_each_get_their_own_answer(anna: Wire) -> None:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=2)) as session:
         wire = Wire(session, anna.url).as_caller("anna-token")

@@ -216,6 +216,7 @@ async def test_a_state_of_another_method_is_an_error(wire: Wire) -> None:
     assert answer.error == (200, -32602)
 
 
+@pytest.mark.requirement("ours/retry-safe")
 async def test_the_same_call_in_other_letters_is_the_same_call(wire: Wire) -> None:
     state = (await asked(wire))["requestState"]
     other = {"arguments": dict(reversed(CALL["arguments"].items())), "name": "greet"}  # type: ignore[attr-defined]
@@ -395,6 +396,7 @@ async def test_clients_that_never_come_back_hold_nothing(wire: Wire, desk: Desk)
     assert desk.open_streams == 0
 
 
+@pytest.mark.requirement("ours/retry-safe")
 async def test_every_state_that_is_given_differs_and_is_safe_in_any_text(wire: Wire, desk: Desk) -> None:
     states = []
     for _ in range(3):

@@ -124,6 +124,7 @@ async def test_null_params_lack_the_metadata(wire: Wire) -> None:
     assert (await wire.post(message(params=None), headers=headers())).error == (400, -32602)
 
 
+@pytest.mark.requirement("http/single-message")
 async def test_params_that_are_no_object_are_no_message(wire: Wire) -> None:
     answer = await wire.post(message(params=[1]), headers=headers())
 
@@ -217,6 +218,7 @@ async def test_a_method_that_is_not_there_is_not_found(wire: Wire, method: str) 
     assert answer.body["id"] == 1
 
 
+@pytest.mark.requirement("ours/both-ways-told")
 async def test_a_request_without_any_version_is_told_of_both_ways_to_begin(wire: Wire) -> None:
     answer = await wire.post(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}))
 
@@ -244,6 +246,7 @@ async def test_no_request_stands_in_the_way_of_another(wire: Wire, store: InMemo
     assert (await waiting).result["resultType"] == "task"
 
 
+@pytest.mark.requirement("ours/not-ready")
 async def test_what_the_server_cannot_know_yet_is_an_error_that_may_pass(wire: Wire, catalogue: FixedCatalogue) -> None:
     catalogue.is_known = False
 

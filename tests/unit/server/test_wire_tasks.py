@@ -134,6 +134,7 @@ async def test_a_question_is_asked_until_it_is_answered_and_never_again(
     assert (done["status"], "inputRequests" in done) == ("working", False)
 
 
+@pytest.mark.requirement("ours/text-kept")
 async def test_an_answer_is_kept_as_the_client_wrote_it(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     await store.write_status(task_id, questions("q"))
 
@@ -152,6 +153,7 @@ async def test_keys_that_are_not_asked_are_passed_over(wire: Wire, store: InMemo
     assert "answers" not in store.objects[task_id]["spec"] or store.objects[task_id]["spec"]["answers"] == {}
 
 
+@pytest.mark.requirement("elicitation/answers-validated", "ours/answers-all-or-none")
 @pytest.mark.parametrize(
     "responses",
     [
@@ -174,6 +176,7 @@ async def test_malformed_answers_are_invalid_params_and_nothing_is_answered(
     assert set((await get(wire, task_id))["inputRequests"]) == {"q"}
 
 
+@pytest.mark.requirement("ours/limits-in-words")
 async def test_an_answer_over_the_limit_is_refused_by_name(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     await store.write_status(task_id, questions("q"))
 
@@ -272,6 +275,7 @@ async def test_a_tasks_time_grows_and_never_shrinks(wire: Wire, store: InMemoryT
     assert shown[3] >= 7_200_000
 
 
+@pytest.mark.requirement("ours/progress-in-words")
 async def test_progress_is_told_in_words(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     progress = {"progress": 3, "total": 10, "message": "converting", "display": "3/10", "podUID": "now"}
     status = {"phase": "Running", "message": "running", "report": {"progress": progress}}

@@ -115,6 +115,7 @@ async def test_a_legacy_task_parameter_is_ignored(wire: Wire) -> None:
     assert (await wire.call("tools/call", params)).result["resultType"] == "task"
 
 
+@pytest.mark.requirement("ours/text-kept")
 @pytest.mark.parametrize(
     "source",
     [
@@ -135,6 +136,7 @@ async def test_arguments_are_kept_as_the_client_wrote_them(wire: Wire, store: In
     assert [new.arguments for new in store.created] == [source]
 
 
+@pytest.mark.requirement("ours/nulls")
 async def test_a_call_without_arguments_has_empty_ones(wire: Wire, store: InMemoryTaskStore) -> None:
     await wire.call("tools/call", {"name": "echo"})
     await wire.call("tools/call", {"name": "echo", "arguments": None})
@@ -203,6 +205,7 @@ async def test_arguments_that_break_the_schema_are_a_tool_error_that_names_the_p
     methods.validate_server_result("tools/call", VERSION, result)
 
 
+@pytest.mark.requirement("ours/limits-in-words")
 async def test_arguments_over_the_limit_are_a_tool_error_that_names_it(wire: Wire, store: InMemoryTaskStore) -> None:
     text = "x" * (256 * 1024 - len('{"text": ""}'))
 
@@ -215,6 +218,7 @@ async def test_arguments_over_the_limit_are_a_tool_error_that_names_it(wire: Wir
     assert len(store.created) == 1
 
 
+@pytest.mark.requirement("ours/short-errors")
 async def test_a_violation_is_told_shortly_however_large_the_value_is(wire: Wire) -> None:
     result = (await wire.call("tools/call", {"name": "add", "arguments": {"a": "x" * 100_000}})).result
 
@@ -280,6 +284,7 @@ async def test_an_argument_that_is_not_there_has_no_header(wire: Wire) -> None:
     assert with_one.error == (400, -32020)
 
 
+@pytest.mark.requirement("ours/short-errors")
 async def test_no_argument_is_counted_or_logged(
     wire: Wire, metrics: Any, capfd: pytest.CaptureFixture[str], store: InMemoryTaskStore
 ) -> None:

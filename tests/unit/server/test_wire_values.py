@@ -25,6 +25,7 @@ def sentinel(text: str) -> str:
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 
+@pytest.mark.requirement("ours/nulls")
 @pytest.mark.parametrize(
     ("method", "params"),
     [
@@ -41,6 +42,7 @@ async def test_a_null_where_a_member_may_be_absent_counts_as_absent(
     assert "result" in (await wire.call(method, params)).body
 
 
+@pytest.mark.requirement("ours/nulls")
 @pytest.mark.parametrize(
     "meta",
     [
@@ -76,6 +78,7 @@ async def test_metadata_that_nobody_asked_for_changes_nothing(
     assert [new.arguments for new in store.created] == ['{"a": 1}']
 
 
+@pytest.mark.requirement("base/undeclared-capability")
 async def test_capabilities_of_the_wrong_shape_declare_nothing(wire: Wire, store: InMemoryTaskStore) -> None:
     shapes: tuple[Any, ...] = (
         [],
@@ -91,6 +94,7 @@ async def test_capabilities_of_the_wrong_shape_declare_nothing(wire: Wire, store
     assert store.created == []
 
 
+@pytest.mark.requirement("ours/strict-json")
 @pytest.mark.parametrize("where", ["_meta", "params", "message"])
 async def test_a_member_that_stands_twice_is_refused_wherever_it_stands(wire: Wire, where: str) -> None:
     meta = json.dumps(META)
@@ -107,6 +111,7 @@ async def test_a_member_that_stands_twice_is_refused_wherever_it_stands(wire: Wi
     assert "twice" in answer.message
 
 
+@pytest.mark.requirement("ours/text-kept")
 @pytest.mark.parametrize("escaped", [True, False])
 @pytest.mark.parametrize(
     "text", ["\u0000", "\U0001f469\u200d\U0001f4bb", "\u202egnp.exe", "\ufeff", "\ufffe\uffff", "é", "e\u0301", "\x7f"]
@@ -122,6 +127,7 @@ async def test_text_of_any_script_is_kept_to_the_character(
     assert [json.loads(new.arguments) for new in store.created] == [{"text": text}]
 
 
+@pytest.mark.requirement("ours/strict-json")
 @pytest.mark.parametrize("half", ["\\ud800", "\\uDFFF", "x\\ud83dx", "\\ude00\\ud83d"])
 @pytest.mark.parametrize("place", ["id", "arguments", "key", "method", "meta"])
 async def test_half_a_surrogate_pair_is_refused_wherever_it_stands(wire: Wire, place: str, half: str) -> None:
@@ -142,6 +148,7 @@ async def test_half_a_surrogate_pair_is_refused_wherever_it_stands(wire: Wire, p
     assert "surrogate" in answer.message
 
 
+@pytest.mark.requirement("ours/text-kept")
 @pytest.mark.parametrize(
     "text", ["\ufffd", "\u0000\u2028", "\U0001f469\u200d\U0001f4bb", "\\ud800 written as text", '"quoted"\n']
 )
@@ -155,6 +162,7 @@ async def test_a_results_text_arrives_to_the_character(wire: Wire, store: InMemo
     assert shown["result"]["content"] == [{"type": "text", "text": text}]
 
 
+@pytest.mark.requirement("ours/text-kept")
 @given(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.none(), max_size=4), st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_marked_result_is_the_same_json_whatever_the_tool_wrote(members: dict[str, Any], is_ascii: bool) -> None:
@@ -230,11 +238,13 @@ async def test_characters_that_no_header_may_hold_are_refused(wire: Wire, store:
     assert store.created == []
 
 
+@pytest.mark.requirement("http/decode-before-compare")
 @given(st.text(max_size=30))
 def test_an_encoded_header_means_exactly_the_text_it_encodes(text: str) -> None:
     assert decoded_value_of(named(sentinel(text)), "Mcp-Name") == text
 
 
+@pytest.mark.requirement("http/sentinel-exact")
 @given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=40))
 def test_a_header_of_plain_text_is_itself_or_is_refused(text: str) -> None:
     value = text.strip(" \t")
@@ -251,6 +261,7 @@ def named(value: str) -> Headers:
     return CIMultiDict({"Mcp-Name": value})
 
 
+@pytest.mark.requirement("ours/answers-all-or-none")
 @pytest.mark.parametrize(
     "responses",
     [{"q": None}, {"q": []}, {"q": "accept"}, {"q": {"action": None}}, {"q": {"action": "accept", "content": []}}],

@@ -12,6 +12,8 @@ from mcptasks_server.toolpack import Context, ResourceNotFoundError, ToolError, 
 
 from .conftest import Serve
 
+pytestmark = pytest.mark.requirement("ours/tool-packs")
+
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 

@@ -15,6 +15,8 @@ from mcptasks_server.toolpack.running import SWITCH_SECONDS, Runner
 
 from .conftest import Serve, until
 
+pytestmark = pytest.mark.requirement("ours/tool-packs")
+
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 EVERYTHING: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
 ANSWERS: dict[str, Any] = {
@@ -206,6 +208,7 @@ def quick_switching() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
+@pytest.mark.requirement("ours/fair")
 @pytest.mark.usefixtures("quick_switching")
 async def test_a_poller_is_answered_while_ten_functions_spin(serve: Serve) -> None:
     spinning, release = ToolPack("spinning"), threading.Event()
