@@ -9,13 +9,13 @@ from aiohttp import web
 
 from mcptasks_crds.policy import TaskSupport, WithoutTasks
 from mcptasks_server.app import create_app
-from mcptasks_server.background import Background
 from mcptasks_server.caller import NoAuthentication
 from mcptasks_server.dispatch import Services
 from mcptasks_server.guards import Guards
 from mcptasks_server.health import Health
 from mcptasks_server.metrics import Metrics
 from mcptasks_server.testing import FixedCatalogue, InMemoryTaskStore, ready_tool
+from mcptasks_server.testing.background import CountingBackground
 from mcptasks_server.tools import JobTool
 
 NUMBERS = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
@@ -49,20 +49,6 @@ def catalogue() -> FixedCatalogue:
     )
 
 
-class CountingBackground(Background):
-    """What goes on without a request: a cut call that may come back has no time to."""
-
-    def __init__(self) -> None:
-        super().__init__(survives_seconds=0.0)
-        self.cuts = 0
-        """How many calls were cut."""
-
-    def abandon(self, *args: Any, **options: Any) -> None:
-        """Count it."""
-        self.cuts += 1
-        super().abandon(*args, **options)
-
-
 @pytest.fixture
 def background() -> CountingBackground:
     """What goes on without a request."""
@@ -70,7 +56,7 @@ def background() -> CountingBackground:
 
 
 @pytest.fixture
-def services(catalogue: FixedCatalogue, store: InMemoryTaskStore, background: Background) -> Services:
+def services(catalogue: FixedCatalogue, store: InMemoryTaskStore, background: CountingBackground) -> Services:
     """What the application works with."""
     return Services(catalogue=catalogue, tasks=store, background=background)
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
@@ -15,20 +15,13 @@ from mcptasks_server.dispatch import Services
 from mcptasks_server.errors import UnavailableError
 from mcptasks_server.handles import HANDLE_META
 from mcptasks_server.testing import InMemoryTaskStore
+from mcptasks_server.testing.background import CountingBackground
 from mcptasks_server.testing.contract import over
 from mcptasks_server.testing.wire import WITH_TASKS, Wire
 
 PLAIN: Mapping[str, Any] = {}
 KEY = {"mcptasks.dev/idempotency-key": "one"}
 TOKEN = {"progressToken": "t"}
-
-
-class Cuts(Protocol):
-    """The background, which counts the calls that were cut."""
-
-    cuts: int
-
-    def __len__(self) -> int: ...
 
 
 async def the_task(store: InMemoryTaskStore) -> McpTask:
@@ -219,7 +212,7 @@ async def cancelled(store: InMemoryTaskStore) -> None:
 
 
 async def test_closing_the_stream_of_a_task_that_is_handed_out_cancels_nothing(
-    wire: Wire, store: InMemoryTaskStore, background: Cuts
+    wire: Wire, store: InMemoryTaskStore, background: CountingBackground
 ) -> None:
     async with wire.stream("tools/call", {"name": "held"}, capabilities=PLAIN, meta=TOKEN | KEY) as stream:
         await stream.until("notifications/progress")
@@ -230,17 +223,17 @@ async def test_closing_the_stream_of_a_task_that_is_handed_out_cancels_nothing(
     assert not now(store).spec.cancel_requested
 
 
-async def settled(background: Cuts) -> None:
+async def settled(background: CountingBackground) -> None:
     """What a cut call leaves behind is done."""
 
-    async def began_and_ended() -> bool:
-        return background.cuts > 0 and len(background) == 0
+    async def has_settled() -> bool:
+        return background.has_settled
 
-    await eventually(began_and_ended, what="nothing is left to do in the background")
+    await eventually(has_settled, what="nothing is left to do in the background")
 
 
 async def test_a_cut_call_with_a_key_is_left_alone_once_it_was_taken_up_again(
-    wire: Wire, store: InMemoryTaskStore, background: Cuts
+    wire: Wire, store: InMemoryTaskStore, background: CountingBackground
 ) -> None:
     async with wire.stream("tools/call", {"name": "held"}, capabilities=PLAIN, meta=TOKEN | KEY) as first:
         await first.until("notifications/progress")
