@@ -1,6 +1,6 @@
 """Running a pack's function: async ones on the event loop, sync ones in a bounded number of threads, each in its time.
 
-A thread cannot be ended from outside. One whose call took too long stays *stuck* until its function returns: it is
+A thread cannot be ended from outside. One whose call took too long is *stuck* until its function returns: it is
 counted, and takes one of the places; once all places are taken by such ones, calls are refused at once.
 """
 
@@ -92,23 +92,31 @@ class Runner:
             async with allowance.limit():
                 await self._free.acquire()
                 has_begun = True
-                outcome = await self._in_thread(call)
+                outcome = await self._in_thread(call, allowance)
         except TimeoutError as error:
             if has_begun:
                 raise _too_long(allowance) from error
             raise NoThreadError(f"The server is busy: no thread came free within {allowance.seconds:g} s") from error
         return _result(outcome)
 
-    async def _in_thread(self, call: Callable[[], Any]) -> _Outcome:
+    async def _in_thread(self, call: Callable[[], Any], allowance: Allowance) -> _Outcome:
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[_Outcome] = loop.create_future()
-        is_waited_for = True
+        is_over = is_stuck = False
 
         def deliver(outcome: _Outcome) -> None:
+            nonlocal is_over
+            is_over = True
             self._free.release()
-            self._count(busy=-1, stuck=0 if is_waited_for else -1)
+            self._count(busy=-1, stuck=-1 if is_stuck else 0)
             if not ended.done():
                 ended.set_result(outcome)
+
+        def time_is_over() -> None:
+            nonlocal is_stuck
+            if not is_over:
+                is_stuck = True
+                self._count(busy=0, stuck=1)
 
         context = contextvars.copy_context()
         # A thread of its own, and a daemon: the interpreter's pools wait for each of theirs before the process can end.
@@ -118,8 +126,10 @@ class Runner:
         try:
             return await ended
         except asyncio.CancelledError:
-            is_waited_for = False
-            self._count(busy=0, stuck=1)
+            if allowance.is_over:
+                time_is_over()
+            else:  # its client has gone: the function has its time all the same
+                loop.call_later(allowance.seconds, time_is_over)
             raise
 
     def _count(self, *, busy: int, stuck: int) -> None:

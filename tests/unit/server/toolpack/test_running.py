@@ -136,6 +136,29 @@ async def test_calls_are_refused_at_once_when_all_threads_are_stuck(call: Call) 
     release.set()
 
 
+async def test_a_thread_whose_client_goes_away_is_busy_until_its_time_is_over(call: Call) -> None:
+    release, began, metrics = threading.Event(), threading.Event(), Metrics()
+    runner = Runner(threads=1, counts=metrics)
+    pack = ToolPack("p")
+
+    @pack.tool(seconds=10 * SOON)
+    def wait() -> None:
+        began.set()
+        release.wait(30)
+
+    running = asyncio.ensure_future(call(pack, runner=runner))
+    await until(began.is_set, "the thread runs")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert (threads_of(metrics, "busy"), threads_of(metrics, "stuck")) == (1, 0)
+    await until(lambda: threads_of(metrics, "stuck") == 1, "its time is over")
+    release.set()
+    await until(lambda: threads_of(metrics, "stuck") == 0, "the thread has come back")
+    assert threads_of(metrics, "busy") == 0
+
+
 async def test_a_stuck_thread_that_comes_back_is_used_again(call: Call) -> None:
     release, metrics = threading.Event(), Metrics()
     runner = Runner(threads=1, counts=metrics)
