@@ -100,16 +100,17 @@ def release(cluster: Any) -> Iterator[Release]:
     values = {"image.repository": TARGETS["conformance"], "image.tag": TAG, "crds.install": "false"}
     values["server.replicas"] = str(REPLICAS)
     settings = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
-    for manifest in RIGHTS:
-        found.kubectl("apply", "--filename", "-", given=json.dumps(manifest))
-    found.helm(
-        *("upgrade", "--install", RELEASE, str(ROOT / "charts" / "mcptasks"), "--wait", "--timeout", "180s"), *settings
-    )
-    found.kubectl("apply", "--filename", str(TOOLS))
-    found.kubectl("wait", "--for=condition=Ready", "--timeout=60s", "mcptools", "--all")
-    yield found
-    found.helm("uninstall", RELEASE, "--ignore-not-found", "--wait")
-    found.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+    chart = ["upgrade", "--install", RELEASE, str(ROOT / "charts" / "mcptasks"), "--wait", "--timeout", "180s"]
+    try:
+        for manifest in RIGHTS:
+            found.kubectl("apply", "--filename", "-", given=json.dumps(manifest))
+        found.helm(*chart, *settings)
+        found.kubectl("apply", "--filename", str(TOOLS))
+        found.kubectl("wait", "--for=condition=Ready", "--timeout=60s", "mcptools", "--all")
+        yield found
+    finally:
+        found.helm("uninstall", RELEASE, "--ignore-not-found", "--wait")
+        found.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
 
 
 async def _install_crds(kubeconfig: Path) -> None:
