@@ -71,6 +71,8 @@ class EventStream:
         self._response: web.StreamResponse | None = None
         self._pump: asyncio.Task[None] | None = None
         self._is_closed = False
+        self._written_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self.outbox = Outbox(
             is_heard=takes_streams(request.headers.get("Accept", "")), on_begin=self._begin, on_replaced=on_replaced
         )
@@ -101,6 +103,8 @@ class EventStream:
         if self._pump is not None and not self._is_closed:
             self._is_closed = True
             self._pump.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
             self._on_close()
 
     def _begin(self) -> None:
@@ -112,19 +116,25 @@ class EventStream:
             self._pump = asyncio.create_task(self._write(self._response))
 
     async def _write(self, response: web.StreamResponse) -> None:
+        loop = asyncio.get_running_loop()
         try:
             await response.prepare(self._request)
             await response.write(_BEGUN)
-            while True:
-                try:
-                    async with asyncio.timeout(self._silence):
-                        message = await self.outbox.next()
-                except TimeoutError:
-                    await response.write(_ALIVE)
-                    continue
-                if message is None:
-                    return
-                await response.write(event(b"".join(message)))
+            self._written_at = loop.time()
+            self._watch_silence()
+            while (message := await self.outbox.next()) is not None:
+                await response.write(event(b"".join(message)) if message else _ALIVE)
+                self._written_at = loop.time()
         except ConnectionError:
             # The client has gone: whoever makes its answer is cancelled by its connection's end.
             self.outbox.close()
+
+    def _watch_silence(self) -> None:
+        """Have a comment sent after each silence. One timer a stream, which no message sets anew: that would cost more
+        than the message."""
+        loop = asyncio.get_running_loop()
+        due = self._written_at + self._silence
+        if loop.time() >= due:
+            self.outbox.beat()
+            due = loop.time() + self._silence
+        self._timer = loop.call_at(due, self._watch_silence)

@@ -18,6 +18,9 @@ MAX_WAITING: Final = 64
 Pieces = tuple[bytes, ...]
 """A message as JSON, in pieces: what many readers are sent alike is kept once."""
 
+_BEAT: Final = "beat"
+"""The slot of the sign of life; a message that comes beside it makes it needless, yet does no harm."""
+
 
 class Outbox:
     """The messages of one request that wait to be sent."""
@@ -73,6 +76,12 @@ class Outbox:
             self._left.clear()
             await self._left.wait()
 
+    def beat(self) -> None:
+        """Have the one that writes get an empty message, if it waits for one: a sign of life is due."""
+        if not self._waiting and not self._is_closed:
+            self._waiting[_BEAT] = ()
+            self._arrived.set()
+
     def close(self) -> None:
         """Take no more messages: the answer is next. What waits is still sent."""
         self._is_closed = True
@@ -80,7 +89,8 @@ class Outbox:
         self._left.set()
 
     async def next(self) -> Pieces | None:
-        """The next message; waits for one. None at the end. For the one that writes."""
+        """The next message; waits for one. Empty where a sign of life is due, None at the end. For the one that
+        writes."""
         while not self._waiting:
             if self._is_closed:
                 return None

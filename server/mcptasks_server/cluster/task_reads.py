@@ -48,7 +48,8 @@ class TaskReads:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._kube, self._namespace, self._reflector = kube, namespace, reflector
-        self._metrics, self._clock = metrics, clock
+        self._clock = clock
+        self._counters = {source: metrics.task_reads.labels(source) for source in Source}
         self._reads = Coalescing(self._read)
 
     async def get(self, name: str) -> McpTask:
@@ -61,7 +62,7 @@ class TaskReads:
         known = self._reflector.cache.get(name)
         seen = None if known is None else known.value
         source = self._source_for(seen)
-        self._metrics.task_reads.labels(source).inc()
+        self._counters[source].inc()
         if source is Source.CACHE and seen is not None:
             return seen.task
         return await self.fresh(name)

@@ -4,20 +4,21 @@ Source: specification 2026-07-28, "Subscriptions"; the tasks extension, "Task St
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any, Final
 
 from mcptasks_crds.task import McpTask
 from mcptasks_server.dispatch import Services, parsed
 from mcptasks_server.era import TASKS_EXTENSION
-from mcptasks_server.errors import InvalidParamsError, NotAcceptableError, UnavailableError
+from mcptasks_server.errors import InvalidParamsError, NotAcceptableError
 from mcptasks_server.exchange import Exchange, Result
 from mcptasks_server.projection import is_over
-from mcptasks_server.tasks import Changes, TaskNotFoundError
+from mcptasks_server.tasks import TaskNotFoundError
 from mcptasks_server.watching import Topic
-from mcptasks_server.wire.ext_tasks import ListenParams
+from mcptasks_server.wire.ext_tasks import ListenFilter, ListenParams
 
+from .feeds import Feeds
 from .notifications import (
     TaskNotifications,
     acknowledgement,
@@ -30,146 +31,164 @@ from .notifications import (
 MOST_TASKS: Final = 1000
 """How many tasks one stream tells of."""
 READS_AT_ONCE: Final = 16
-RETRY_SECONDS: Final = 1.0
-"""How long until a task is read again that could not be read."""
 
 
-@dataclass(kw_only=True)
-class Listener:
-    """One stream."""
+class TaskTeller:
+    """Tells one stream of its tasks: the present state of each, then each change that its client can see."""
 
-    services: Services
-    exchange: Exchange
-    notifications: TaskNotifications
-    open_tasks: set[str]
-    """Those that can still change."""
-    told: dict[str, bytes] = field(default_factory=dict)
-    """What was said of each last."""
+    def __init__(
+        self, exchange: Exchange, notifications: TaskNotifications, tasks: Iterable[McpTask], *, ends_stream: bool
+    ) -> None:
+        """`ends_stream`: whether nothing more can come on the stream once all tasks are over."""
+        self._ends_stream = ends_stream
+        self._outbox, self._elicitation = exchange.outbox, exchange.abilities.elicitation
+        self._notifications, self._head = notifications, task_head(exchange.id)
+        self._first = {task.metadata.name: task for task in tasks}
+        self._open = set(self._first)
+        self._told: dict[str, tuple[int, bytes]] = {}
+        self._ended_early: set[str] = set()
+        self._is_acknowledged = False
+        self.end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done once nothing more can come, or it went wrong."""
 
-    async def tell_of_tools(self) -> None:
-        """Tell of each change of the list of tools, for ever."""
-        with self.services.notices.watch([Topic.TOOLS], initially=False) as changes:
-            while True:
-                await changes.next()
-                self.exchange.outbox.replace(Topic.TOOLS, tools_changed(self.exchange.id))
+    def begin(self) -> None:
+        """Tell the present states, for the stream is acknowledged."""
+        self._is_acknowledged = True
+        for task in self._first.values():
+            self.take(task)
+        self._first.clear()
+        for task_id in self._ended_early:
+            self.take_end(task_id)
+        self._end_if_over()
 
-    async def tell_of_tasks(self, changes: Changes) -> None:
-        """Tell of each task's present state, then of each change, until all are over."""
-        head = task_head(self.exchange.id)
-        while self.open_tasks:
-            for task_id in await changes.next() & self.open_tasks:
-                await self._tell_of(task_id, head)
-
-    async def _tell_of(self, task_id: str, head: bytes) -> None:
-        task = await self._read(task_id)
-        if task is None:  # removed, for its time is over: its id ends without a word
-            self._is_over(task_id)
+    def take(self, task: McpTask) -> None:
+        """Tell a task's state, unless it was told already, or a newer one."""
+        name, version = task.metadata.name, int(task.metadata.resource_version)
+        if not self._is_acknowledged:
+            self._first[name] = max(task, self._first[name], key=lambda each: int(each.metadata.resource_version))
             return
-        tail = self.notifications.tail_of(task, elicitation=self.exchange.abilities.elicitation)
-        if self.told.get(task_id) != tail:
-            self.exchange.outbox.replace(task_id, task_notification(head, tail))
-            self.told[task_id] = tail
+        if name not in self._open:
+            return
+        told_version, told = self._told.get(name, (-1, b""))
+        if version <= told_version:
+            return
+        tail = self._notifications.tail_of(task, elicitation=self._elicitation)
+        if tail != told:
+            self._outbox.replace(name, task_notification(self._head, tail))
+        self._told[name] = (version, tail)
         if is_over(task):
-            self._is_over(task_id)
+            self.take_end(name)
 
-    def _is_over(self, task_id: str) -> None:
-        self.open_tasks.discard(task_id)
-        self.told.pop(task_id, None)
+    def take_end(self, task_id: str) -> None:
+        """A task is over, or was removed, for its time is: its id ends without a word."""
+        if not self._is_acknowledged:
+            self._ended_early.add(task_id)
+            return
+        self._open.discard(task_id)
+        self._told.pop(task_id, None)
+        self._end_if_over()
 
-    async def _read(self, task_id: str) -> McpTask | None:
-        while True:
-            try:
-                return await self.services.tasks.get(task_id, caller=self.exchange.caller)
-            except TaskNotFoundError:
-                return None
-            except UnavailableError:  # a stream outlives the API server's absence
-                await asyncio.sleep(RETRY_SECONDS)
+    def fail(self, error: BaseException) -> None:
+        """End the stream by an error."""
+        if not self.end.done():
+            self.end.set_exception(error)
+
+    def _end_if_over(self) -> None:
+        if self._ends_stream and not self._open and not self.end.done():
+            self.end.set_result(None)
 
 
 class Subscriptions:
     """All streams of a process; they share what they tell."""
 
     def __init__(self) -> None:
-        self._notifications = TaskNotifications()
+        self._notifications, self._feeds = TaskNotifications(), Feeds()
 
     async def listen(self, services: Services, exchange: Exchange) -> Result:
         """Acknowledge, then tell; the result says that nothing more comes."""
-        self._check_abilities(exchange)
-        wanted = parsed(ListenParams, {"notifications": exchange.params.get("notifications")}).notifications
-        ids = tuple(dict.fromkeys(wanted.task_ids or ()))
-        if len(ids) > MOST_TASKS:
-            raise InvalidParamsError(
-                f"Invalid params: notifications/taskIds: one stream tells of at most {MOST_TASKS} tasks, "
-                f"not of {len(ids)}: open another one for the rest"
-            )
+        wanted = _wanted(exchange)
         if not exchange.outbox.is_heard:
             raise NotAcceptableError("subscriptions/listen is answered by a stream: accept text/event-stream")
-        with services.tasks.watch(ids) as changes:
-            found = await _visible(ids, services, exchange)
-            accepted: dict[str, Any] = {}
+        tasks = await _visible(wanted.task_ids or (), services, exchange)
+        found = [task.metadata.name for task in tasks]
+        ends_stream = wanted.task_ids is not None and not wanted.tools_list_changed
+        teller = TaskTeller(exchange, self._notifications, tasks, ends_stream=ends_stream)
+        with self._feeds.listening(teller, found, tasks=services.tasks, caller=exchange.caller), ExitStack() as more:
+            ends: set[asyncio.Future[None]] = {teller.end}
             if wanted.tools_list_changed:
-                accepted["toolsListChanged"] = True
-            if wanted.task_ids is not None:
-                accepted["taskIds"] = found
-            await exchange.outbox.send(acknowledgement(exchange.id, accepted))
-            listener = Listener(
-                services=services, exchange=exchange, notifications=self._notifications, open_tasks=set(found)
-            )
-            work: list[Coroutine[Any, Any, None]] = []
-            if wanted.tools_list_changed:
-                work.append(listener.tell_of_tools())
-            if wanted.task_ids is not None:
-                work.append(listener.tell_of_tasks(changes))
-            await _until_nothing_comes(work, services=services, exchange=exchange)
+                tools = asyncio.create_task(_tell_of_tools(services, exchange))
+                more.callback(tools.cancel)
+                ends.add(tools)
+            await exchange.outbox.send(acknowledgement(exchange.id, _accepted(wanted, found)))
+            teller.begin()
+            await _until_it_ends(ends, services=services, exchange=exchange)
         return {"resultType": "complete", "_meta": subscription_meta(exchange.id)}
 
-    @staticmethod
-    def _check_abilities(exchange: Exchange) -> None:
-        """That a client which asks for tasks knows tasks, which is said before anything else is."""
-        notifications = exchange.params.get("notifications")
-        asks_for_tasks = isinstance(notifications, Mapping) and notifications.get("taskIds") is not None
-        if asks_for_tasks and not exchange.abilities.takes_task:
-            raise exchange.missing(
-                {"extensions": {TASKS_EXTENSION: {}}}, why="notifications/taskIds belongs to the tasks extension"
-            )
+
+def _wanted(exchange: Exchange) -> ListenFilter:
+    """What the client asks to be told of.
+
+    Raises:
+        MissingCapabilityError: it asks for tasks, and does not know them. Said before anything else is.
+        InvalidParamsError: it is malformed, or too much.
+    """
+    notifications = exchange.params.get("notifications")
+    asks_for_tasks = isinstance(notifications, Mapping) and notifications.get("taskIds") is not None
+    if asks_for_tasks and not exchange.abilities.takes_task:
+        raise exchange.missing(
+            {"extensions": {TASKS_EXTENSION: {}}}, why="notifications/taskIds belongs to the tasks extension"
+        )
+    wanted = parsed(ListenParams, {"notifications": notifications}).notifications
+    many = len(set(wanted.task_ids or ()))
+    if many > MOST_TASKS:
+        raise InvalidParamsError(
+            f"Invalid params: notifications/taskIds: one stream tells of at most {MOST_TASKS} tasks, "
+            f"not of {many}: open another one for the rest"
+        )
+    return wanted
 
 
-async def _visible(ids: tuple[str, ...], services: Services, exchange: Exchange) -> list[str]:
-    """Those of the ids that are tasks of the caller. Unknown, foreign and expired ones are absent alike."""
+def _accepted(wanted: ListenFilter, found: list[str]) -> Mapping[str, Any]:
+    accepted: dict[str, Any] = {}
+    if wanted.tools_list_changed:
+        accepted["toolsListChanged"] = True
+    if wanted.task_ids is not None:
+        accepted["taskIds"] = found
+    return accepted
+
+
+async def _visible(ids: Iterable[str], services: Services, exchange: Exchange) -> list[McpTask]:
+    """The tasks with these ids that are the caller's. Unknown, foreign and expired ones are absent alike."""
     places = asyncio.Semaphore(READS_AT_ONCE)
 
-    async def is_visible(task_id: str) -> bool:
+    async def read(task_id: str) -> McpTask | None:
         async with places:
             try:
-                await services.tasks.get(task_id, caller=exchange.caller)
+                return await services.tasks.get(task_id, caller=exchange.caller)
             except TaskNotFoundError:
-                return False
-            return True
+                return None
 
-    seen = await asyncio.gather(*(is_visible(task_id) for task_id in ids))
-    return [task_id for task_id, is_seen in zip(ids, seen, strict=True) if is_seen]
+    found = await asyncio.gather(*(read(task_id) for task_id in dict.fromkeys(ids)))
+    return [task for task in found if task is not None]
 
 
-async def _until_nothing_comes(
-    work: list[Coroutine[Any, Any, None]], *, services: Services, exchange: Exchange
-) -> None:
-    """Do the work until all of it is done, the caller's token ends, or this process does. Without any, only those."""
+async def _tell_of_tools(services: Services, exchange: Exchange) -> None:
+    """Tell of each change of the list of tools, for ever."""
+    with services.notices.watch([Topic.TOOLS], initially=False) as changes:
+        while True:
+            await changes.next()
+            exchange.outbox.replace(Topic.TOOLS, tools_changed(exchange.id))
+
+
+async def _until_it_ends(ends: set[asyncio.Future[None]], *, services: Services, exchange: Exchange) -> None:
+    """Wait until nothing more can come (one of `ends`), the caller's token ends, or this process does."""
     expires_at = exchange.caller.expires_at
     seconds = None if expires_at is None else max(0.0, expires_at - services.clock().timestamp())
     stopping = asyncio.create_task(services.stopping.wait())
-    running: set[asyncio.Task[Any]] = {asyncio.create_task(each) for each in work}
-    everything = {stopping, *running}
+    anything: set[asyncio.Future[Any]] = {stopping, *ends}
     try:
-        async with asyncio.timeout(seconds):
-            while not stopping.done():
-                done, _ = await asyncio.wait({stopping, *running}, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-                if work and not (running := running - done):
-                    return
-    except TimeoutError:
-        pass
+        done, _ = await asyncio.wait(anything, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            each.result()
     finally:
-        for task in everything:
-            task.cancel()
-        await asyncio.gather(*everything, return_exceptions=True)
+        stopping.cancel()
