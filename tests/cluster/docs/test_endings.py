@@ -97,6 +97,7 @@ COMPLETED: Final = {
 """Whether the result says `isError`."""
 
 
+@pytest.mark.requirement("uncovered/bad-ends")
 async def test_each_end_is_what_the_page_says(
     running: Services,
     make_tools: Callable[..., Awaitable[None]],

@@ -120,6 +120,7 @@ async def running(kube: Kube, kubeconfig: Path, namespace: str, image: str) -> A
         yield running
 
 
+@pytest.mark.requirement("uncovered/restarts")
 async def test_twenty_tasks_survive_the_death_of_both_services(
     kube: Kube, namespace: str, running: Services, diary: Callable[[], list[str]]
 ) -> None:
