@@ -9,8 +9,7 @@ from mcptasks_server.errors import InvalidParamsError
 from mcptasks_server.exchange import Exchange, Result
 from mcptasks_server.jsonrpc import quoted
 
-from .functions import function_of
-from .prompts import only
+from .functions import function_of, only
 
 MAX_VALUES: Final = 100
 """In one answer, by the specification."""

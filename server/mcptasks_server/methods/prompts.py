@@ -1,8 +1,6 @@
 """`prompts/list` and `prompts/get`, for both eras. Source: "Prompts"."""
 
-from typing import Any
-
-from mcp_types import GetPromptRequestParams, PaginatedRequestParams
+from mcp_types import GetPromptRequestParams
 from pydantic import ValidationError
 
 from mcptasks_server.dispatch import Services, parsed
@@ -12,7 +10,7 @@ from mcptasks_server.jsonrpc import quoted
 from mcptasks_server.toolpack.prompts import listed_prompt, prompt_result
 from mcptasks_server.toolpack.signatures import words
 
-from .functions import function_of
+from .functions import function_of, only, only_page
 
 
 async def list_prompts(services: Services, exchange: Exchange) -> Result:
@@ -32,18 +30,3 @@ async def get_prompt(services: Services, exchange: Exchange) -> Result:
     except ValidationError as error:
         raise InvalidParamsError(f"Invalid params: arguments{words(error)}") from error
     return prompt_result(entry, await function_of(services, entry, exchange, arguments))
-
-
-def only(exchange: Exchange, *names: str) -> dict[str, Any]:
-    """The named parameters: others are not looked at."""
-    return {name: exchange.params[name] for name in names if name in exchange.params}
-
-
-def only_page(exchange: Exchange) -> None:
-    """That no page is asked for but the first, which holds everything.
-
-    Raises:
-        InvalidParamsError: there is a cursor, which this server cannot have given.
-    """
-    if parsed(PaginatedRequestParams, only(exchange, "cursor")).cursor is not None:
-        raise InvalidParamsError("Invalid params: cursor: it is none that this server has given")

@@ -11,8 +11,7 @@ from mcptasks_server.exchange import Exchange, Result
 from mcptasks_server.toolpack.entries import ResourceEntry, TemplateEntry
 from mcptasks_server.toolpack.resources import contents_of, listed_resource, listed_template
 
-from .functions import function_of
-from .prompts import only, only_page
+from .functions import function_of, only, only_page
 
 MAX_URI_LENGTH: Final = 8192
 """Characters. Nothing longer is a resource here, and matching it with templates would take its time."""

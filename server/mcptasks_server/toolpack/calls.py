@@ -13,7 +13,7 @@ from mcptasks_server.exchange import Exchange, InputRequired
 
 from .allowance import Allowance
 from .context import BlockingContext, Context
-from .errors import ToolError
+from .errors import PackError, ToolError
 from .running import NotRunError, Runner
 from .signatures import Signature
 from .watchdog import places
@@ -65,6 +65,9 @@ class Calls:
             return await self._run(callee.signature, context, exchange, arguments, allowance)
         except (ToolError, NotRunError, InputRequired, RpcError):
             raise
+        except PackError as error:  # the pack's own fault, in words that hold nothing of a client's
+            self.log.error("a function failed", function=callee.where, error=str(error))
+            raise FailedError from error
         except Exception as error:  # the boundary to foreign code: its client gets no text of it, the log no value
             frames = places(traceback.extract_tb(error.__traceback__))
             self.log.error("a function failed", function=callee.where, error=type(error).__name__, frames=frames)

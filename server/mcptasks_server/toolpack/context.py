@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, LoggingLevel
+from mcp_types import CreateMessageResultWithTools, ElicitResult, ListRootsResult, LoggingLevel
 from pydantic import BaseModel
 
 from mcptasks_server import progress
@@ -101,10 +101,10 @@ class Context(_Shared):
         assert isinstance(answer, ElicitResult)
         return answer
 
-    async def sample(self, key: str, prompt: str, *, max_tokens: int, **options: Any) -> CreateMessageResult:
+    async def sample(self, key: str, prompt: str, *, max_tokens: int, **options: Any) -> CreateMessageResultWithTools:
         """Ask the client's model one thing (see `ask`)."""
         answer = (await self.ask({key: Sampling(messages=prompt, max_tokens=max_tokens, options=options)}))[key]
-        assert isinstance(answer, CreateMessageResult)
+        assert isinstance(answer, CreateMessageResultWithTools)
         return answer
 
     async def roots(self, key: str = "roots") -> ListRootsResult:
@@ -151,7 +151,7 @@ class BlockingContext(_Shared):
         """See `Context.elicit`."""
         return self._wait(lambda: self._context.elicit(key, message, schema))
 
-    def sample(self, key: str, prompt: str, *, max_tokens: int, **options: Any) -> CreateMessageResult:
+    def sample(self, key: str, prompt: str, *, max_tokens: int, **options: Any) -> CreateMessageResultWithTools:
         """See `Context.sample`."""
         return self._wait(lambda: self._context.sample(key, prompt, max_tokens=max_tokens, **options))
 

@@ -8,7 +8,8 @@ __all__ = ["CallEndedError", "PackError", "ResourceNotFoundError", "ToolError"]
 
 
 class PackError(ValueError):
-    """A pack cannot be served as it is written: said when the process starts, naming pack and function."""
+    """A pack is not right as it is written: said when the process starts, naming pack and function; of a form, when
+    it is to be shown."""
 
 
 class ToolError(Exception):

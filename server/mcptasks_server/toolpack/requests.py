@@ -5,20 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, SamplingMessage, TextContent
+from mcp_types import CreateMessageResultWithTools, ElicitResult, ListRootsResult, SamplingMessage, TextContent
 from pydantic import BaseModel
 
+from mcptasks_crds.forms import check_form_schema
 from mcptasks_server.exchange import InputRequest
 
+from .errors import PackError
 from .schemas import schema_of
 
-Answer = ElicitResult | CreateMessageResult | ListRootsResult
+Answer = ElicitResult | CreateMessageResultWithTools | ListRootsResult
 
 
 class ClientRequest(ABC):
     """A request to the client."""
 
-    answer: ClassVar[type[ElicitResult] | type[CreateMessageResult] | type[ListRootsResult]]
+    answer: ClassVar[type[ElicitResult] | type[CreateMessageResultWithTools] | type[ListRootsResult]]
     """What it is answered with."""
 
     @abstractmethod
@@ -36,8 +38,14 @@ class Elicitation(ClientRequest):
     """A flat object of strings, numbers, booleans and choices: as JSON Schema, or as a pydantic model."""
 
     def request(self) -> InputRequest:
-        """The same as MCP's `elicitation/create`."""
-        schema = self.schema if isinstance(self.schema, Mapping) else schema_of(self.schema)
+        """The same as MCP's `elicitation/create`.
+
+        Raises:
+            PackError: the schema is no form.
+        """
+        schema = self.schema if isinstance(self.schema, Mapping) else _form_of(self.schema)
+        if (violation := check_form_schema(schema)) is not None:
+            raise PackError(f"the schema of the form {self.message!r} is none that MCP has: {violation}")
         params = {"mode": "form", "message": self.message, "requestedSchema": schema}
         return InputRequest(method="elicitation/create", params=params)
 
@@ -46,7 +54,7 @@ class Elicitation(ClientRequest):
 class Sampling(ClientRequest):
     """A question to the client's model."""
 
-    answer = CreateMessageResult
+    answer = CreateMessageResultWithTools
     messages: str | Sequence[SamplingMessage]
     """A text, which then is the user's one message; or the whole conversation."""
     max_tokens: int
@@ -72,3 +80,8 @@ class Roots(ClientRequest):
     def request(self) -> InputRequest:
         """The same as MCP's `roots/list`."""
         return InputRequest(method="roots/list")
+
+
+def _form_of(model: type[BaseModel]) -> dict[str, Any]:
+    """A form has no description of its own: the message says what it is for."""
+    return {name: value for name, value in schema_of(model).items() if name not in {"title", "description"}}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from structlog.testing import capture_logs
 
 from mcptasks_server.exchange import InputRequest, Result
 from mcptasks_server.outbox import Outbox
@@ -56,7 +57,7 @@ async def test_any_mix_is_asked_at_once_and_answered_by_mcps_own_types(call: Cal
 
     assert [block["text"] for block in result["content"]] == [
         "ElicitResult",
-        "CreateMessageResult",
+        "CreateMessageResultWithTools",
         "ListRootsResult",
     ]
     assert exchange.asked == [
@@ -89,7 +90,35 @@ async def test_a_form_may_be_a_model(call: Call) -> None:
 
     assert (await call(pack, exchange=exchange))["content"][0]["text"] == "Ann"
     (asked,) = exchange.asked
-    assert (asked["name"].params or {})["requestedSchema"] == {"description": "A form."} | FORM
+    assert (asked["name"].params or {})["requestedSchema"] == FORM
+
+
+async def test_a_schema_that_is_no_form_is_told_to_the_packs_author(call: Call) -> None:
+    pack = ToolPack("p")
+
+    @pack.tool()
+    async def ask(context: Context) -> None:
+        await context.elicit("k", "Where?", {"type": "object", "properties": {"place": {"type": "object"}}})
+
+    with capture_logs() as logs:
+        result = await call(pack)
+
+    assert "failed unexpectedly" in result["content"][0]["text"]
+    assert "the schema of the form 'Where?' is none that MCP has: /properties/place" in logs[0]["error"]
+
+
+async def test_a_model_may_answer_in_several_blocks(call: Call) -> None:
+    pack = ToolPack("p")
+
+    @pack.tool()
+    async def ask(context: Context) -> int:
+        content = (await context.sample("model", "Why?", max_tokens=3)).content
+        return len(content) if isinstance(content, list) else -1
+
+    blocks = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    exchange = scripted(answers={"model": {"role": "assistant", "model": "m", "content": blocks}})
+
+    assert (await call(pack, exchange=exchange))["content"][0]["text"] == "2"
 
 
 async def test_a_function_knows_its_caller_and_what_the_client_can_do(call: Call) -> None:

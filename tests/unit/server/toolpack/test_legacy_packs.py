@@ -65,7 +65,7 @@ async def test_a_function_asks_in_its_stream_and_goes_on(client: LegacyWire) -> 
     asked, answer = await call(client, "curious", BY_METHOD)
 
     assert sorted(asked) == sorted(BY_METHOD)
-    assert answer.result["content"][0]["text"] == "ElicitResult, CreateMessageResult, ListRootsResult"
+    assert answer.result["content"][0]["text"] == "ElicitResult, CreateMessageResultWithTools, ListRootsResult"
 
 
 async def test_a_thread_is_answered_too(client: LegacyWire) -> None:

@@ -173,7 +173,7 @@ async def test_a_function_that_asks_runs_again_with_the_answers(wire: Wire) -> N
         "model": "sampling/createMessage",
         "roots": "roots/list",
     }
-    assert result["content"][0]["text"] == "ElicitResult, CreateMessageResult, ListRootsResult"
+    assert result["content"][0]["text"] == "ElicitResult, CreateMessageResultWithTools, ListRootsResult"
     assert runs == ["curious", "curious"]
 
 
