@@ -415,12 +415,14 @@ async def test_the_same_task_is_followed_by_clients_of_both_eras(
 
 
 class ByHeader:
-    """Callers who say who they are."""
+    """Callers who say who they are, and until when."""
 
     knows_callers = True
 
     async def caller_of(self, headers: Headers) -> Caller:
-        return Caller(name=headers.get("X-Caller", "anonymous"))
+        seconds = headers.get("X-Seconds-Left")
+        expires_at = None if seconds is None else datetime.now(UTC).timestamp() + float(seconds)
+        return Caller(name=headers.get("X-Caller", "anonymous"), expires_at=expires_at)
 
 
 class TestKnownCallers:
@@ -468,6 +470,15 @@ class TestKnownCallers:
         for wrong in ("x", "", 3, cursor["cursor"] + "x"):
             assert (await alice.call("tasks/list", {"cursor": wrong})).error == (200, -32602)
         assert (await bob.call("tasks/list", cursor)).error == (200, -32602)
+
+    async def test_no_stream_outlives_its_callers_token(self, replicas: tuple[Wire, Wire]) -> None:
+        alice = await self.as_caller(replicas[0], "alice")
+        task_id = await begun(alice)
+
+        answer = await alice.call("tasks/result", {"taskId": task_id}, **{"X-Seconds-Left": "0.1"})
+
+        assert answer.error == (200, -32603)
+        assert "call tasks/result again" in answer.message
 
     async def test_a_session_of_somebody_else_is_not_found(self, replicas: tuple[Wire, Wire]) -> None:
         alice = await self.as_caller(replicas[0], "alice")
