@@ -46,7 +46,7 @@ async def task_result(services: Services, exchange: LegacyExchange) -> Result:
         raise TaskCancelledError("The task was cancelled")
     if not is_over(task):
         raise UnavailableError(
-            "The task goes on; this stream ends with its server or with the token of its caller: call tasks/result again"
+            "The task goes on; this stream ends, with its server or its caller's token: call tasks/result again"
         )
     return call_result(outcome_of(task), task_id=task_id)
 
