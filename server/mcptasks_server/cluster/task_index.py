@@ -32,7 +32,7 @@ class TaskIndex:
         return self._by_request.get(key)
 
     def _changed(self, _name: str, before: SeenTask | None, after: SeenTask | None) -> None:
-        if before is not None and (after is None or _entry(before.task) != _entry(after.task)):
+        if before is not None and (after is None or _place(before.task) != _place(after.task)):
             self._remove(before.task)
             before = None
         if after is not None:
@@ -62,3 +62,8 @@ def _entry(task: McpTask) -> _Entry:
     created = task.metadata.creation_timestamp
     assert created is not None  # the API server gives one to each object
     return created, task.metadata.name
+
+
+def _place(task: McpTask) -> tuple[str, _Entry, str | None]:
+    """All that the index knows a task by. A name can come back as another task."""
+    return task.spec.caller, _entry(task), task.metadata.labels.get(names.REQUEST_LABEL)
