@@ -37,6 +37,10 @@ ARGUMENTS_BYTES: Final = 256 * KIB
 
 RESULT_STORED_BYTES: Final = 256 * KIB
 """A result, be it `status.result.inline` or `status.report.result`: a task never has both."""
+MAX_CONTENT_POSTS: Final = 128
+"""How often a task's pods add parts to its result (`status.report.content`). The parts count with the result."""
+CONTENT_KEY_LENGTH: Final = 16
+"""Of the hash of such a post's key, in characters."""
 LOG_TAIL_STORED_BYTES: Final = 64 * KIB
 """`status.logTail`."""
 

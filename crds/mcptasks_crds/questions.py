@@ -21,7 +21,10 @@ _FORM: Final = {
     "properties": {"type": {"type": "string", "enum": ["object"], "description": "A form is an object."}},
     "required": ["type"],
 }
-_ExpirySeconds = Annotated[int, Field(ge=1, le=2_592_000)]
+MAX_EXPIRY_SECONDS: Final = 2_592_000
+"""Thirty days."""
+ExpirySeconds = Annotated[int, Field(ge=1, le=MAX_EXPIRY_SECONDS)]
+"""How long an answer is waited for, in seconds."""
 
 
 class QuestionTime(StrEnum):
@@ -46,7 +49,7 @@ class ToolQuestion(Resource):
     """`beforeTask`: the call becomes a task only with the answer. `beforeStart`: the task waits for it."""
     model_may_answer: bool = False
     """Whether a model may answer by itself (`task_answer`). An approval is for a person."""
-    expiry_seconds: _ExpirySeconds = DEFAULT_EXPIRY_SECONDS
+    expiry_seconds: ExpirySeconds = DEFAULT_EXPIRY_SECONDS
     """How long after the call an answer is waited for, in seconds. Afterwards the task ends as a tool error."""
 
 
@@ -61,7 +64,7 @@ class TaskQuestion(Resource):
     """When it is asked. The answer to a `beforeTask` question is there from the task's first moment."""
     model_may_answer: bool = False
     """Whether a model may answer by itself."""
-    expiry_seconds: _ExpirySeconds = DEFAULT_EXPIRY_SECONDS
+    expiry_seconds: ExpirySeconds = DEFAULT_EXPIRY_SECONDS
     """How long after the task's creation an answer is waited for, in seconds."""
 
 

@@ -119,6 +119,11 @@ def _keys(field: str, called: str) -> Rule:
     )
 
 
+def _together(first: str, second: str) -> str:
+    """Two texts fit into what a result may take."""
+    return f"{stored_bytes(first)} + {stored_bytes(second)} <= {limits.RESULT_STORED_BYTES}"
+
+
 _OBJECT: Final = (
     _kept("status"),
     Rule(
@@ -233,6 +238,20 @@ _STATUS: Final = (
         field_path=".report.progress",
     ),
     _fits("logTail", limits.LOG_TAIL_STORED_BYTES),
+    Rule(
+        rule=append_only("answers"),
+        message="how a question was closed cannot be changed or removed",
+        reason="FieldValueForbidden",
+        field_path=".answers",
+    ),
+    # Looked at once: where the task ends. The report's own rule sees to a result that the pod itself gives.
+    Rule(
+        rule="!has(self.result) || !has(self.result.inline) || has(oldSelf.result)"
+        " || !has(self.report) || !has(self.report.content)"
+        f" || {_together('self.report.content', 'self.result.inline')}",
+        message=f"the result and the parts before it take more than {limits.RESULT_STORED_BYTES} bytes as stored",
+        field_path=".result",
+    ),
 )
 
 TASK_RULES: Final[Rules] = {
@@ -272,5 +291,27 @@ TASK_RULES: Final[Rules] = {
             limits.QUESTIONS_STORED_BYTES,
         ),
         _fits("result", limits.RESULT_STORED_BYTES),
+        _kept("content"),
+        Rule(
+            # A part is added inside the array's end: what was there before the closing bracket stays there.
+            rule="!has(oldSelf.content) || !has(self.content) || self.content == oldSelf.content"
+            " || self.content.startsWith(oldSelf.content.substring(0, oldSelf.content.size() - 1))",
+            message="parts of the result are only added",
+            reason="FieldValueForbidden",
+            field_path=".content",
+        ),
+        Rule(
+            rule="!has(self.content) || (has(oldSelf.content) && self.content == oldSelf.content)"
+            f" || {fits('self.content', limits.RESULT_STORED_BYTES)}",
+            message=f"content takes more than {limits.RESULT_STORED_BYTES} bytes as stored",
+            field_path=".content",
+        ),
+        Rule(
+            rule="!has(self.content) || !has(self.result)"
+            " || (has(oldSelf.content) && has(oldSelf.result) && self.content == oldSelf.content)"
+            f" || {_together('self.content', 'self.result')}",
+            message=f"result and content take more than {limits.RESULT_STORED_BYTES} bytes as stored, both together",
+            field_path=".result",
+        ),
     ),
 }

@@ -9,6 +9,8 @@ digits of large integers, and turns 1.0 into 1.
 """
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -18,7 +20,7 @@ from .base import Resource, Timestamp, enforced
 from .metadata import Metadata
 from .names import API_VERSION, TOOL_NAME_PATTERN
 from .phases import Phase
-from .questions import TaskQuestion
+from .questions import DEFAULT_EXPIRY_SECONDS, ExpirySeconds, TaskQuestion
 from .reasons import Reason
 
 Uid = Annotated[str, enforced(maxLength=64)]
@@ -118,6 +120,20 @@ class Question(Resource):
     """The form to be filled in, as MCP's elicitation schema, as JSON text."""
     asked_at: Timestamp
     """When it was asked."""
+    model_may_answer: bool = False
+    """Whether a model may answer by itself."""
+    expiry_seconds: ExpirySeconds = DEFAULT_EXPIRY_SECONDS
+    """How long after it was asked an answer is waited for, in seconds. Afterwards the pod is told `cancel`."""
+
+    @property
+    def expires_at(self) -> datetime:
+        """When an answer comes too late."""
+        return self.asked_at + timedelta(seconds=self.expiry_seconds)
+
+
+_ContentKey = Annotated[
+    str, enforced(pattern=f"^[0-9a-f]{{{limits.CONTENT_KEY_LENGTH}}}$", maxLength=limits.CONTENT_KEY_LENGTH)
+]
 
 
 class Report(Resource):
@@ -129,6 +145,10 @@ class Report(Resource):
         default_factory=dict
     )
     """Questions by key. A question stays as it was asked."""
+    content: Annotated[str, enforced(minLength=2, maxLength=limits.RESULT_STORED_BYTES)] | None = None
+    """Parts that are put before those of the result, in order: a JSON array as text, to which parts are only added."""
+    content_keys: Annotated[tuple[_ContentKey, ...], enforced(maxItems=limits.MAX_CONTENT_POSTS)] = ()
+    """Hashes of the keys by which the parts were given, so that the same ones are not taken twice."""
     result: ResultText | None = None
     """The result, as MCP's CallToolResult, as JSON text. Given once."""
 
@@ -155,6 +175,24 @@ class JobSeen(Resource):
     """The pod of the current attempt."""
     pod_uid: Uid | None = Field(default=None, alias="podUID")
     """That pod's uid: reports are taken from it alone."""
+
+
+class AnswerRoad(StrEnum):
+    """By which road an answer came."""
+
+    CALLER = "caller"
+    """The task's client gave it, by the server."""
+    EXPIRED = "expired"
+    """None came in time: the question is closed, and the pod was told `cancel`."""
+
+
+class AnswerSeen(Resource):
+    """What is known of a question's answer beside the answer itself."""
+
+    at: Timestamp
+    """When it was seen, or when the time for it was over."""
+    road: AnswerRoad
+    """By which road it came."""
 
 
 class Stopping(Resource):
@@ -209,6 +247,10 @@ class TaskStatus(Resource):
     """The tool as it was when the Job was rendered."""
     job: JobSeen | None = None
     """The Job that runs the task."""
+    answers: Annotated[Mapping[str, AnswerSeen], enforced(maxProperties=limits.MAX_ANSWERS)] = Field(
+        default_factory=dict
+    )
+    """How and when the pod's questions were closed, by key."""
     stopping: Stopping | None = None
     """A stop that was begun."""
     result: TaskResult | None = None

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from mcp_types import jsonrpc
 
-from mcptasks_crds import jsontext
+from mcptasks_crds import jsontext, outcomes
 from mcptasks_crds.asking import OpenQuestion, open_questions
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
@@ -78,12 +78,7 @@ def is_expired(task: McpTask, *, now: datetime) -> bool:
 
 def result_text(task: McpTask) -> str | None:
     """The result as the tool gave it; None where there is none."""
-    result, report = task.status.result, task.status.report
-    if result is None:
-        return None
-    if result.source == "report":
-        return report.result if report else None
-    return result.inline
+    return outcomes.result_text(task.status)
 
 
 def _common(task: McpTask) -> dict[str, Any]:

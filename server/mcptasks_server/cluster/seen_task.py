@@ -29,7 +29,7 @@ def seen_task(document: Json) -> SeenTask:
     spec.pop("arguments", None)
     status.pop("logTail", None)
     is_whole = True
-    for holder, key in (("result", "inline"), ("report", "result")):
+    for holder, key in (("result", "inline"), ("report", "result"), ("report", "content")):
         part: Any = status.get(holder)
         if isinstance(part, dict) and len(part.get(key) or "") > MAX_CACHED_RESULT:
             status[holder] = {name: value for name, value in part.items() if name != key}

@@ -36,6 +36,7 @@ RUNNING: Json = {
 }
 STOPPING: Json = RUNNING | {"phase": "Stopping", "stopping": {"reason": "Cancelled", "at": "2026-12-01T00:00:00Z"}}
 REPORTED: Json = RUNNING | {"report": {"result": '{"content":[]}', "progress": PROGRESS}}
+ADDED: Json = RUNNING | {"report": {"content": "[1]", "contentKeys": ["0123456789abcdef"]}}
 COMPLETED: Json = RUNNING | {
     "phase": "Completed",
     "reason": "Succeeded",
@@ -278,6 +279,39 @@ STATUS_CASES = {
     ),
     "the reported result removed": on_status(
         "a result is given once", {"report": {"result": None}}, {"message": "ending"}, REPORTED
+    ),
+    "the parts before the result removed": on_status(
+        "content cannot be removed", {"report": {"content": None}}, {"report": {"result": '{"content":[]}'}}, ADDED
+    ),
+    "a part changed": on_status(
+        "parts of the result are only added",
+        {"report": {"content": "[2,3]"}},
+        {"report": {"content": "[1,3]"}},
+        ADDED,
+    ),
+    "parts that are too large": on_status(
+        f"content takes more than {limits.RESULT_STORED_BYTES} bytes as stored",
+        {"report": {"content": f"[1,{'<' * (limits.RESULT_STORED_BYTES // 6 + 1)}]"}},
+        {"report": {"content": f"[1,{'<' * (limits.RESULT_STORED_BYTES // 6 - 1)}]"}},
+        ADDED,
+    ),
+    "a reported result too large beside its parts": on_status(
+        f"result and content take more than {limits.RESULT_STORED_BYTES} bytes as stored, both together",
+        {"report": {"result": "x" * (limits.RESULT_STORED_BYTES - 2)}},
+        {"report": {"result": "x" * (limits.RESULT_STORED_BYTES - 3)}},
+        ADDED,
+    ),
+    "a result too large beside its parts": on_status(
+        f"the result and the parts before it take more than {limits.RESULT_STORED_BYTES} bytes as stored",
+        {"phase": "Completed", "result": {"inline": "x" * (limits.RESULT_STORED_BYTES - 2)}},
+        {"phase": "Completed", "result": {"inline": "x" * (limits.RESULT_STORED_BYTES - 3)}},
+        ADDED,
+    ),
+    "how a question was closed changed": on_status(
+        "how a question was closed cannot be changed or removed",
+        {"answers": {"q1": {"road": "caller"}}},
+        {"answers": {"q2": {"road": "caller", "at": "2026-12-01T00:00:00Z"}}},
+        RUNNING | {"answers": {"q1": {"road": "expired", "at": "2026-12-01T00:00:00Z"}}},
     ),
     "a question changed": on_status(
         "a question cannot be changed or removed",

@@ -80,6 +80,7 @@ def test_what_fits_in_stored_bytes_fits_as_max_length_too(text: str, limit: int)
 COUNTED_BY_RULE = {
     "status.result.inline": limits.RESULT_STORED_BYTES,
     "status.report.result": limits.RESULT_STORED_BYTES,
+    "status.report.content": 0,  # it counts with the result, whichever of the two that is
     "status.logTail": limits.LOG_TAIL_STORED_BYTES,
 }
 COUNTED_TOGETHER = {
@@ -101,9 +102,9 @@ def worst_object(schema: dict[str, Any], path: str, *, texts: bool = True) -> in
 
 
 def worst_map(schema: dict[str, Any], path: str) -> int:
-    entry = len('"":,') + KEY + worst(schema["additionalProperties"], f"{path}.*", texts=False)
+    entry = len('"":,') + KEY + worst(schema["additionalProperties"], f"{path}.*", texts=path not in COUNTED_TOGETHER)
     entries: int = schema["maxProperties"]
-    return COUNTED_TOGETHER[path] + entries * entry
+    return COUNTED_TOGETHER.get(path, 0) + entries * entry
 
 
 def worst_text(schema: dict[str, Any], path: str, *, texts: bool) -> int:
@@ -111,6 +112,8 @@ def worst_text(schema: dict[str, Any], path: str, *, texts: bool) -> int:
         return max(stored_bytes(value) for value in schema["enum"])
     assert "maxLength" in schema, f"{path} has no maxLength"
     characters: int = schema["maxLength"] if texts or "format" in schema else 0
+    if schema.get("format") == "date-time" or schema.get("pattern", "").startswith("^[0-9a-f]{"):
+        return characters  # which the API server checks: none of them is written as more than itself
     return COUNTED_BY_RULE.get(path, characters * limits.WORST_STORED_BYTES_PER_CHARACTER)
 
 
@@ -123,6 +126,9 @@ def worst(schema: dict[str, Any], path: str, *, texts: bool = True) -> int:
             return worst_object(schema, path, texts=texts)
         case "string":
             return 2 + worst_text(schema, path, texts=texts)
+        case "array":
+            entry = len(",") + worst(schema["items"], f"{path}[]", texts=texts)
+            return len("[]") + int(schema["maxItems"]) * entry
         case "integer" | "number":
             return len("-1.7976931348623157e+308")
         case "boolean":
