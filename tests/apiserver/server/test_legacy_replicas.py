@@ -20,7 +20,7 @@ from mcptasks_server.testing.contract import Hand, over, questions
 from mcptasks_server.testing.legacy_wire import EVERYTHING, LegacyWire
 from mcptasks_server.testing.wire import WITH_FORMS, Wire
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
+pytestmark = [pytest.mark.apiserver, pytest.mark.slow, pytest.mark.timeout(180)]
 
 ACCEPT = {"action": "accept", "content": {"yes": True}}
 TOOLS_WANTED = {"long": {}, "held": {"withoutTasks": "hold"}}
