@@ -39,6 +39,12 @@ class Services:
         process.kill()
         await process.wait()
 
+    async def stop(self, service: Service) -> None:
+        """SIGTERM, as a kubelet's first word; the service ends by itself."""
+        process = self.processes.pop(service)
+        process.terminate()
+        await process.wait()
+
 
 @asynccontextmanager
 async def services(

@@ -1,5 +1,7 @@
 // What the drivers in JavaScript share: run the cases that the command line names, at once, and print what was seen.
 
+const SECONDS = 270;
+
 /** Run the cases `URL CASE...` of the command line; one that throws is shown as what it threw. */
 export async function drive(cases) {
   const [url, ...names] = process.argv.slice(2);
@@ -9,8 +11,11 @@ export async function drive(cases) {
 }
 
 async function one(url, testCase) {
+  const limit = new Promise((_, reject) =>
+    setTimeout(() => reject(new Error(`no end after ${SECONDS} s`)), SECONDS * 1000),
+  );
   try {
-    return await testCase(url);
+    return await Promise.race([testCase(url), limit]);
   } catch (error) {
     return { raised: words(error) };
   }

@@ -6,17 +6,27 @@ It runs in the clients' own environments, so it needs nothing but the standard l
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final, Protocol
 
-Case = Callable[[str], Awaitable[dict[str, Any]]]
-"""Given the server's URL, does one thing with the client and says what the client saw."""
+SECONDS: Final = 120.0
+"""How long a case may take."""
 
 
-def drive(cases: Mapping[str, Case]) -> None:
-    """Run the cases `URL CASE...` of the command line; one that raises is shown as what it raised."""
+class Case(Protocol):
+    """Given the server's URL, does one thing with the client and says what the client saw."""
+
+    __name__: str
+
+    def __call__(self, url: str, /) -> Awaitable[dict[str, Any]]: ...
+
+
+def drive(*cases: Case) -> None:
+    """Run the cases that the command line, `URL CASE...`, names; one that raises is shown as what it raised."""
     url, *names = sys.argv[1:]
-    print(json.dumps(asyncio.run(_all(url, {name: cases[name] for name in names}))))
+    known = {case.__name__: case for case in cases}
+    seen = asyncio.run(_all(url, {name: known[name] for name in names}))
+    sys.stdout.write(json.dumps(seen) + "\n")
 
 
 async def _all(url: str, cases: Mapping[str, Case]) -> dict[str, Any]:
@@ -26,7 +36,8 @@ async def _all(url: str, cases: Mapping[str, Case]) -> dict[str, Any]:
 
 async def _one(url: str, case: Case) -> dict[str, Any]:
     try:
-        return await case(url)
+        async with asyncio.timeout(SECONDS):
+            return await case(url)
     except Exception as error:  # noqa: BLE001  # whatever a client raises is what is to be seen
         return {"raised": _words(error)}
 

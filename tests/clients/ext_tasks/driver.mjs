@@ -7,6 +7,7 @@ import { drive, resultOf } from "../driving.mjs";
 const INFO = { name: "ext-tasks-driver", version: "1" };
 const CAPABILITIES = { elicitation: {} };
 const MODERN = "2026-07-28";
+const AS_TASK = { task: { preference: "require" } };
 const NAMED_BY = { "tools/call": "name", "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId" };
 
 /** The requests that the SDK's own client does not let through: the package asks its host to send them. */
@@ -61,9 +62,21 @@ async function follow(url, name, args = {}, { era, answer } = {}) {
   };
   const { client, tasks } = await session(url, { era, onInputRequest });
   await client.listTools();
-  const options = { task: { preference: "require" } };
-  const execution = await tasks.callTool(name, args, era === "legacy" ? options : {});
+  const execution = await tasks.callTool(name, args, era === "legacy" ? AS_TASK : {});
   return { ...(await settle(execution)), era: client.getProtocolEra(), asked };
+}
+
+async function listed(url, era) {
+  const { client } = await session(url, { era });
+  return { tools: (await client.listTools()).tools.map((tool) => tool.name), era: client.getProtocolEra() };
+}
+
+async function cancelled(url, era) {
+  const { client, tasks } = await session(url, { era });
+  await client.listTools();
+  const execution = await tasks.callTool("linger", {}, era === "legacy" ? AS_TASK : {});
+  await execution.cancel();
+  return settle(execution);
 }
 
 async function settle(execution) {
@@ -78,19 +91,11 @@ const remove = { file: "notes.txt" };
 const agreed = { action: "accept", content: { agree: true } };
 
 const cases = {
-  async tools(url) {
-    const { client } = await session(url);
-    return { tools: (await client.listTools()).tools.map((tool) => tool.name), era: client.getProtocolEra() };
-  },
+  tools: (url) => listed(url),
   result: (url) => follow(url, "add", { a: 1, b: 2 }),
   tool_error: (url) => follow(url, "refuse"),
   failure: (url) => follow(url, "broken"),
-  async cancel(url) {
-    const { tasks } = await session(url);
-    const execution = await tasks.callTool("linger");
-    await execution.cancel();
-    return settle(execution);
-  },
+  cancel: (url) => cancelled(url),
   question: (url) => follow(url, "remove", remove, { answer: agreed }),
   declined: (url) => follow(url, "remove", remove, { answer: { action: "decline" } }),
   restart: (url) => follow(url, "steady"),
@@ -108,7 +113,9 @@ const cases = {
   legacy_result: (url) => follow(url, "add", { a: 1, b: 2 }, { era: "legacy" }),
   legacy_tool_error: (url) => follow(url, "refuse", {}, { era: "legacy" }),
   legacy_failure: (url) => follow(url, "broken", {}, { era: "legacy" }),
-  legacy_question: (url) => follow(url, "remove", remove, { era: "legacy", answer: agreed }),
+  legacy_cancel: (url) => cancelled(url, "legacy"),
+  legacy_restart: (url) => follow(url, "steady", {}, { era: "legacy" }),
+  legacy_tools: (url) => listed(url, "legacy"),
 };
 
 await drive(cases);

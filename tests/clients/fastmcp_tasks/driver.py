@@ -76,15 +76,13 @@ def _result(seen: Any) -> dict[str, Any]:
 
 if __name__ == "__main__":
     drive(
-        {
-            "tools": tools,
-            "result": result,
-            "handle": handle,
-            "tool_error": tool_error,
-            "failure": failure,
-            "cancel": cancel,
-            "question": question,
-            "declined": declined,
-            "restart": restart,
-        }
+        tools,
+        result,
+        handle,
+        tool_error,
+        failure,
+        cancel,
+        question,
+        declined,
+        restart,
     )

@@ -41,7 +41,16 @@ async def cli(url: str, method: str, *options: str, era: str = "modern") -> dict
 
 
 async def tools(url: str) -> dict[str, Any]:
-    return {"tools": [tool["name"] for tool in (await cli(url, "tools/list"))["result"]["tools"]]}
+    return await _listed(url, "modern")
+
+
+async def legacy_tools(url: str) -> dict[str, Any]:
+    return await _listed(url, "legacy")
+
+
+async def _listed(url: str, era: str) -> dict[str, Any]:
+    seen = await cli(url, "tools/list", era=era)
+    return {"tools": [tool["name"] for tool in seen["result"]["tools"]]}
 
 
 async def result(url: str) -> dict[str, Any]:
@@ -77,7 +86,9 @@ class Mcpdo:
     environment: Mapping[str, str]
 
     async def __call__(self, command: str, *words: str) -> dict[str, Any]:
-        return await run("mcpdo", "--format", "json", "--connection", "it", command, *words, environment=self.environment)
+        return await run(
+            "mcpdo", "--format", "json", "--connection", "it", command, *words, environment=self.environment
+        )
 
 
 @asynccontextmanager
@@ -136,10 +147,17 @@ def _result(seen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-CASES = {
-    case.__name__: case
-    for case in (tools, result, tool_error, failure, load, restart, legacy_result, question, declined, cancel)
-}
-
 if __name__ == "__main__":
-    drive(CASES)
+    drive(
+        tools,
+        result,
+        tool_error,
+        failure,
+        load,
+        restart,
+        legacy_tools,
+        legacy_result,
+        question,
+        declined,
+        cancel,
+    )

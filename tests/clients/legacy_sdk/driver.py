@@ -16,7 +16,9 @@ warnings.filterwarnings("ignore", category=DeprecationWarning)
 
 
 @asynccontextmanager
-async def connected(url: str, answer: types.ElicitResult | None = None) -> AsyncIterator[tuple[ClientSession, list[str]]]:
+async def connected(
+    url: str, answer: types.ElicitResult | None = None
+) -> AsyncIterator[tuple[ClientSession, list[str]]]:
     """A session that is initialized, and the questions that it was asked."""
     asked: list[str] = []
 
@@ -129,11 +131,11 @@ async def held_cancel(url: str) -> dict[str, Any]:
     async with connected(url) as (session, _):
         call = asyncio.create_task(session.call_tool("linger", {}))
         await asyncio.sleep(3)
-        request_id = session._request_id - 1  # noqa: SLF001  # the SDK does not tell a request's id
+        request_id = session._request_id - 1  # the SDK does not tell a request's id
         params = types.CancelledNotificationParams(requestId=request_id, reason="changed my mind")
         await session.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
         call.cancel()
-        return {"requestId": request_id}
+        return {"stopped": True}
 
 
 async def progress(url: str) -> dict[str, Any]:
@@ -158,11 +160,21 @@ def _result(seen: types.CallToolResult) -> dict[str, Any]:
     return {"text": text, "structured": seen.structuredContent, "isError": seen.isError}
 
 
-CASES = {
-    case.__name__: case
-    for case in (tools, result, tool_error, failure, cancel, question, declined, restart)
-    + (held_result, held_tool_error, held_failure, held_question, held_declined, held_cancel, progress)
-}
-
 if __name__ == "__main__":
-    drive(CASES)
+    drive(
+        tools,
+        result,
+        tool_error,
+        failure,
+        cancel,
+        question,
+        declined,
+        restart,
+        held_result,
+        held_tool_error,
+        held_failure,
+        held_question,
+        held_declined,
+        held_cancel,
+        progress,
+    )

@@ -18,6 +18,7 @@ from mcp_types import (
     Result,
     TextContent,
 )
+from pydantic import Field
 
 
 class TaskParams(RequestParams):
@@ -55,7 +56,7 @@ class Handle(Result):
 class Shown(Result):
     status: str
     poll_interval_ms: int = 1000
-    input_requests: dict[str, Any] = {}
+    input_requests: dict[str, Any] = Field(default_factory=dict)
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
 
@@ -65,8 +66,8 @@ class Tasks(ClientExtension):
 
     identifier = "io.modelcontextprotocol/tasks"
 
-    def __init__(self, answer: dict[str, Any] | None = None, *, cancels: bool = False) -> None:
-        self._answer, self._cancels = answer, cancels
+    def __init__(self, answer: ElicitResult | None = None, *, cancels: bool = False) -> None:
+        self.answer, self._cancels = answer, cancels
         self.seen: dict[str, Any] = {}
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
@@ -90,7 +91,9 @@ class Tasks(ClientExtension):
 
     async def _respond(self, handle: Handle, shown: Shown, session: ClientSession) -> None:
         self.seen["asked"] = [request["params"]["message"] for request in shown.input_requests.values()]
-        responses = dict.fromkeys(shown.input_requests, self._answer)
+        assert self.answer is not None
+        response = self.answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+        responses = dict.fromkeys(shown.input_requests, response)
         await session.send_request(
             UpdateTask(params=UpdateParams(task_id=handle.task_id, input_responses=responses)), Result
         )
@@ -118,12 +121,12 @@ async def cancel(url: str) -> dict[str, Any]:
 
 
 async def question(url: str) -> dict[str, Any]:
-    answer = {"action": "accept", "content": {"agree": True}}
+    answer = ElicitResult(action="accept", content={"agree": True})
     return await _followed(url, "remove", {"file": "notes.txt"}, tasks=Tasks(answer))
 
 
 async def declined(url: str) -> dict[str, Any]:
-    return await _followed(url, "remove", {"file": "notes.txt"}, tasks=Tasks({"action": "decline"}))
+    return await _followed(url, "remove", {"file": "notes.txt"}, tasks=Tasks(ElicitResult(action="decline")))
 
 
 async def restart(url: str) -> dict[str, Any]:
@@ -134,8 +137,14 @@ async def _followed(
     url: str, tool: str, arguments: dict[str, Any] | None = None, *, tasks: Tasks | None = None
 ) -> dict[str, Any]:
     tasks = tasks or Tasks()
-    async with Client(url, extensions=[tasks]) as client:
+    # Whoever can answer says so by having a callback; a task's questions come to the extension.
+    callback = None if tasks.answer is None else _never
+    async with Client(url, extensions=[tasks], elicitation_callback=callback) as client:
         return _result(await client.call_tool(tool, arguments or {})) | tasks.seen
+
+
+async def _never(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    raise AssertionError("asked outside of the task")
 
 
 async def held_result(url: str) -> dict[str, Any]:
@@ -161,6 +170,16 @@ async def held_declined(url: str) -> dict[str, Any]:
     return await _asked(url, ElicitResult(action="decline"))
 
 
+async def held_cancel(url: str) -> dict[str, Any]:
+    """Lets go of the call after three seconds: on this wire that is how a call is cancelled."""
+    async with Client(url) as client:
+        try:
+            async with asyncio.timeout(3):
+                return _result(await client.call_tool("linger", {}))
+        except TimeoutError:
+            return {"stopped": True}
+
+
 async def progress(url: str) -> dict[str, Any]:
     heard: list[tuple[float, float | None, str | None]] = []
 
@@ -175,7 +194,7 @@ async def progress(url: str) -> dict[str, Any]:
 async def _asked(url: str, answer: ElicitResult) -> dict[str, Any]:
     asked: list[str] = []
 
-    async def respond(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    async def respond(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         assert isinstance(params, ElicitRequestFormParams)
         asked.append(params.message)
         return answer
@@ -191,11 +210,21 @@ def _result(seen: Result) -> dict[str, Any]:
     return {"text": text, "structured": seen.structured_content, "isError": seen.is_error}
 
 
-CASES = {
-    case.__name__: case
-    for case in (tools, result, tool_error, failure, cancel, question, declined, restart)
-    + (held_result, held_tool_error, held_failure, held_question, held_declined, progress)
-}
-
 if __name__ == "__main__":
-    drive(CASES)
+    drive(
+        tools,
+        result,
+        tool_error,
+        failure,
+        cancel,
+        question,
+        declined,
+        restart,
+        held_result,
+        held_tool_error,
+        held_failure,
+        held_question,
+        held_declined,
+        held_cancel,
+        progress,
+    )

@@ -51,18 +51,16 @@ async function listed(url, options) {
 
 /** Somebody reads what came and does what it says, as a model would: the next call is only known from the text. */
 function nextCall(text) {
-  const tool = /do NOT call `\w+` again; call `(\w+)`/i.exec(text)?.[1];
-  const taskId = /\bmt-[a-z2-7]{26,}\b/.exec(text)?.[0];
-  const waitSeconds = Number(/waitSeconds\W{0,4}(\d+)/.exec(text)?.[1] ?? 45);
-  return tool && taskId ? { name: tool, arguments: { taskId, waitSeconds } } : undefined;
+  const [, name, args] = /\bcall `(\w+)` with (\{.*?\})/i.exec(text) ?? [];
+  return name && { name, arguments: JSON.parse(args) };
 }
 
-/** No call may take as long as the client's time limit of 60 s, and none may be told to it. */
-async function survey(url, options) {
+/** Call, and go on for as long as what comes says to. Whatever a call takes, its time limit is the client's default. */
+async function followed(url, first, options) {
   const { client } = await connect(url, options);
   await client.listTools();
   const calls = [];
-  let next = { name: "survey", arguments: { area: "north" } };
+  let next = first;
   let result;
   while (next && calls.length < 20) {
     const began = Date.now();
@@ -102,7 +100,8 @@ await drive({
   held_declined: (url) => call(url, ...remove, { answer: { action: "decline" } }),
   held_cancel: (url) => stopped(url),
   progress: (url) => progress(url),
-  survey: (url) => survey(url),
+  survey: (url) => followed(url, { name: "survey", arguments: { area: "north" } }),
+  restart: (url) => followed(url, { name: "steady", arguments: {} }),
   modern_tools: (url) => listed(url, MODERN),
   modern_result: (url) => call(url, "add", { a: 1, b: 2 }, MODERN),
   modern_tool_error: (url) => call(url, "refuse", {}, MODERN),
@@ -111,5 +110,5 @@ await drive({
   modern_declined: (url) => call(url, ...remove, { ...MODERN, answer: { action: "decline" } }),
   modern_cancel: (url) => stopped(url, MODERN),
   modern_progress: (url) => progress(url, MODERN),
-  restart: (url) => call(url, "steady"),
+  modern_restart: (url) => followed(url, { name: "steady", arguments: {} }, MODERN),
 });

@@ -6,13 +6,13 @@ client saw, by case. The drivers stand in `tests/clients`, each beside the envir
 
 import asyncio
 import json
-import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final
 
 import pytest
@@ -33,11 +33,31 @@ from mcptasks_devcluster.spreading import SpreadingProxy
 ROOT: Final = Path(__file__).parents[3]
 CLIENTS: Final = ROOT / "tests" / "clients"
 NODE_PACKAGES: Final = ROOT / "tests" / "node" / "clients"
-NAMESPACE: Final = "clients-test"
 NAMESPACES: Final = "/api/v1/namespaces"
 
 Seen = Mapping[str, Any]
 """What a client saw in one case, as its driver says it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """A row of `cases.yaml`."""
+
+    id: str
+    driver: str
+    cases: Mapping[str, str]
+    """What is tried, and the driver's name for it."""
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether it needs a server that takes requests about tasks without `Mcp-Name`."""
+        return self.driver == "fastmcp_tasks"
+
+
+def clients() -> dict[str, Client]:
+    """The rows of `cases.yaml`."""
+    rows = yaml.safe_load((CLIENTS / "cases.yaml").read_text())
+    return {name: Client(id=name, driver=row.get("driver", name), cases=row["cases"]) for name, row in rows.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +67,18 @@ class World:
     kube: Kube
     namespace: str
     replicas: Sequence[Services]
+    """Two that are strict, then two that are not."""
     url: str
     """Any of the replicas, for each request another one."""
     lenient_url: str
     """The same of two replicas that take requests about tasks without `Mcp-Name`."""
+
+    async def restart(self) -> None:
+        """Restart all servers as a Deployment does: one after the other, each told to end, the next when it serves."""
+        for replica in self.replicas:
+            await replica.stop("server")
+            await replica.start("server")
+            await until_served(replica.url)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -59,20 +87,30 @@ async def world(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Async
     kubeconfig = Path(cluster.kubeconfig_path)
     image = base_image(find_engine(), None)
     cluster.load_docker_image(image)
-    keys = tmp_path_factory.mktemp("keys") / "keys"
-    keys.write_text("0123456789abcdef0123456789abcdef\n")
+    keys = tmp_path_factory.mktemp("keys")
+    (keys / "1").write_text(token_hex())
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(await Kube.connect(kubeconfig=kubeconfig))
         await install_crds(kube)
-        await kube.request("POST", NAMESPACES, body={"metadata": {"name": NAMESPACE}})
-        stack.push_async_callback(kube.request, "DELETE", f"{NAMESPACES}/{NAMESPACE}")
+        made = json.loads(await kube.request("POST", NAMESPACES, body={"metadata": {"generateName": "clients-"}}))
+        namespace = made["metadata"]["name"]
+        stack.push_async_callback(kube.request, "DELETE", f"{NAMESPACES}/{namespace}")
         for tool in yaml.safe_load_all((CLIENTS / "tools.yaml").read_text().replace("IMAGE", image)):
-            await kube.create(TOOLS, NAMESPACE, tool)
+            await kube.create(TOOLS, namespace, tool)
         replicas = [
-            await stack.enter_async_context(services(kubeconfig=kubeconfig, namespace=NAMESPACE)) for _ in range(4)
+            await stack.enter_async_context(
+                services(
+                    kubeconfig=kubeconfig,
+                    namespace=namespace,
+                    environment={
+                        "MCPTASKS_SIGNING_KEYS_DIR": str(keys),
+                        "MCPTASKS_REQUIRE_TASK_NAME_HEADER": strict,
+                    },
+                )
+            )
+            for strict in ("true", "true", "false", "false")
         ]
-        for number, replica in enumerate(replicas):
-            replica.environment["MCPTASKS_REQUIRE_TASK_NAME_HEADER"] = "true" if number < 2 else "false"
+        for replica in replicas:
             await replica.start("server")
         await replicas[0].start("operator")
         proxies = [
@@ -85,8 +123,8 @@ async def world(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Async
             await until_served(replica.url)
         yield World(
             kube=kube,
-            namespace=NAMESPACE,
-            replicas=replicas[:2],
+            namespace=namespace,
+            replicas=replicas,
             url=f"{proxies[0].url}/mcp",
             lenient_url=f"{proxies[1].url}/mcp",
         )
@@ -105,3 +143,61 @@ async def until_served(url: str) -> None:
             return False
 
     await eventually(is_served, what=f"{url} lists the tools", timeout_seconds=60)
+
+
+class Drivers:
+    """Runs each client's driver once, with all of its cases but those that the world must do something for."""
+
+    def __init__(self, world: World, directory: Path) -> None:
+        self._world, self._directory = world, directory
+        self.clients = clients()
+        self._runs: dict[str, asyncio.Task[Seen]] = {}
+
+    def begin(self, client: Client, names: Sequence[str], *, strict: bool = False) -> asyncio.Task[Seen]:
+        """Start the driver with these cases, unless it was started with them before; `strict`: whatever it needs."""
+        url = self._world.lenient_url if client.is_lenient and not strict else self._world.url
+        key = f"{client.id} {url} {' '.join(names)}"
+        if key not in self._runs:
+            self._runs[key] = asyncio.create_task(self._run(client, url, names))
+        return self._runs[key]
+
+    async def _run(self, client: Client, url: str, names: Sequence[str]) -> Seen:
+        program, environment = await asyncio.to_thread(self._program, client)
+        process = await asyncio.create_subprocess_exec(
+            *(*program, url, *names), env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        out, err = await process.communicate()
+        assert process.returncode == 0, err.decode()
+        seen: Seen = json.loads(out)
+        return seen
+
+    def _program(self, client: Client) -> tuple[list[str], dict[str, str]]:
+        """The driver's command line and environment; what it needs is installed."""
+        driver = CLIENTS / client.driver
+        home = self._directory / client.id
+        home.mkdir(exist_ok=True)
+        packages = nodejs.install(NODE_PACKAGES)
+        environment = {**packages.environment, "HOME": str(home), "PYTHONPATH": str(CLIENTS)}
+        if (driver / "driver.mjs").exists():
+            return [
+                str(packages.node),
+                str(self._beside_packages(packages) / client.driver / "driver.mjs"),
+            ], environment
+        python = Path(sys.executable)
+        if (driver / pythonenvs.PINS).exists():
+            python = pythonenvs.install(driver).python
+        return [str(python), str(driver / "driver.py")], environment
+
+    def _beside_packages(self, packages: nodejs.NodePackages) -> Path:
+        """Node finds a module's packages beside the module, and nowhere else."""
+        directory = self._directory / "node"
+        if not directory.exists():
+            shutil.copytree(CLIENTS, directory, ignore=shutil.ignore_patterns("__pycache__"))
+            (directory / "node_modules").symlink_to(packages.path / "node_modules")
+        return directory
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def drivers(world: World, tmp_path_factory: pytest.TempPathFactory) -> Drivers:
+    """The drivers, none of them started."""
+    return Drivers(world, tmp_path_factory.mktemp("drivers"))

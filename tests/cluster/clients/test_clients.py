@@ -1,0 +1,214 @@
+"""Clients that others wrote call real Jobs through two replicas: each of them, in each way that it has.
+
+What is tried stands in `tests/clients/cases.yaml`. A client's cases run at once; the clients run one after the other,
+beside the calls that mostly wait.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import TASKS
+from mcptasks_devcluster.eventually import eventually
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(420),
+]
+
+ROWS: Final = yaml.safe_load((Path(__file__).parents[2] / "clients" / "cases.yaml").read_text())
+WAITING: Final = frozenset({"progress", "three minutes"})
+"""Cases that begin before all others, since they mostly wait."""
+LAST: Final = "restart"
+"""The case that runs after all others, since they would notice."""
+TOOLS: Final = frozenset({"add", "brew", "broken", "linger", "refuse", "remove", "steady", "survey"})
+COMPANIONS: Final = frozenset({"task_get", "task_answer", "task_cancel"})
+MOST_CALLS: Final = 8
+CLIENT_SECONDS: Final = 60.0
+"""How long the TypeScript SDK's client waits for an answer, by default."""
+
+
+def is_listed(seen: Mapping[str, Any]) -> None:
+    assert set(seen["tools"]) >= TOOLS | COMPANIONS
+
+
+def is_result(seen: Mapping[str, Any]) -> None:
+    assert seen["structured"] == {"sum": 3}
+    assert json.loads(seen["text"]) == {"sum": 3}
+    assert not seen["isError"]
+
+
+def is_tool_error(seen: Mapping[str, Any]) -> None:
+    """On the legacy wire a tool error is a failed task, of which a client may show no more than its message."""
+    if "isError" in seen:
+        assert seen["isError"]
+        assert seen["text"].splitlines() == ["no such table", "", "exit code 3"]
+    else:
+        assert (seen["status"], seen["error"]["message"]) == ("failed", "exit code 3")
+
+
+def is_failure(seen: Mapping[str, Any]) -> None:
+    """Each client has its own form for a JSON-RPC error; all of them show its message."""
+    assert "the container could not be started" in json.dumps(seen)
+    assert not seen.get("text")
+
+
+def is_cancelled(seen: Mapping[str, Any]) -> None:
+    """A held call ends for its client as soon as it lets go; that its task does is looked at in the cluster."""
+    after = seen.get("after", {}).get("task", seen)
+    assert after.get("status") == "cancelled" or seen.get("stopped")
+
+
+def is_answered(seen: Mapping[str, Any]) -> None:
+    assert seen["asked"] == ["Remove the file for good?"]
+    assert (seen["text"].strip(), seen["isError"]) == ("removed notes.txt", False)
+
+
+def is_refused(seen: Mapping[str, Any]) -> None:
+    assert seen["asked"] == ["Remove the file for good?"]
+    assert seen["isError"]
+    assert seen["text"].startswith("declined by")
+
+
+def has_progress(seen: Mapping[str, Any]) -> None:
+    values = [value for value, _, _ in seen["progress"]]
+    assert len(values) >= 2
+    assert all(earlier < later for earlier, later in pairwise(values))
+    assert all(total is None and message for _, total, message in seen["progress"])
+    assert (seen["text"].strip(), seen["isError"]) == ("tea is ready", False)
+
+
+def is_loaded(seen: Mapping[str, Any]) -> None:
+    assert (seen["code"], seen["ok"], seen["errors"], seen["toolErrors"]) == (0, 20, 0, 0)
+
+
+def has_outlived(seen: Mapping[str, Any]) -> None:
+    assert (seen["text"].strip(), seen["isError"]) == ("still here", False)
+
+
+def is_surveyed(seen: Mapping[str, Any]) -> None:
+    calls = seen["calls"]
+    assert seen["structured"] == {"area": "north", "found": 7}
+    assert [call["name"] for call in calls] == ["survey"] + ["task_get"] * (len(calls) - 1)
+    assert 2 <= len(calls) <= MOST_CALLS
+    assert all(call["seconds"] < CLIENT_SECONDS for call in calls)
+
+
+CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any]], None]]] = {
+    "list": is_listed,
+    "result": is_result,
+    "tool error": is_tool_error,
+    "failure": is_failure,
+    "cancel": is_cancelled,
+    "question": is_answered,
+    "refusal": is_refused,
+    "progress": has_progress,
+    "load": is_loaded,
+    "restart": has_outlived,
+    "three minutes": is_surveyed,
+}
+
+
+TRIED: Final = [
+    pytest.param(client, case, id=f"{client}-{case}".replace(" ", "_"))
+    for client, row in ROWS.items()
+    for case in row["cases"]
+    if case != LAST and case not in WAITING
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def waiting(drivers: Any) -> list[Any]:
+    """The runs that mostly wait, all of them begun."""
+    return [run(drivers, row, case) for row in drivers.clients.values() for case in sorted(WAITING & set(row.cases))]
+
+
+def run(drivers: Any, row: Any, case: str) -> Any:
+    """A driver's run: of a case that stands apart, or of all others of its client."""
+    apart = WAITING | {LAST}
+    cases = [case] if case in apart else [each for each in row.cases if each not in apart]
+    return drivers.begin(row, [row.cases[each] for each in cases])
+
+
+@pytest.mark.parametrize(("client", "case"), TRIED)
+async def test_a_client_sees_what_it_should(client: str, case: str, drivers: Any) -> None:
+    row = drivers.clients[client]
+
+    seen = (await run(drivers, row, case))[row.cases[case]]
+
+    assert "raised" not in seen or case == "failure", seen
+    CHECKS[case](seen)
+
+
+async def test_what_clients_no_longer_wanted_is_stopped_and_nothing_of_it_runs(world: Any, drivers: Any) -> None:
+    """The tool that lingers for ten minutes was only called to be cancelled: as a task, or while it was held."""
+    cancelling = [row for row in drivers.clients.values() if "cancel" in row.cases]
+
+    async def tasks() -> list[dict[str, Any]]:
+        selector = f"{names.TOOL_LABEL}=linger"
+        items: list[dict[str, Any]] = (await world.kube.list(TASKS, world.namespace, labelSelector=selector))["items"]
+        return items
+
+    async def are_cancelled() -> bool:
+        return {task["status"].get("phase") for task in await tasks()} == {"Cancelled"}
+
+    await eventually(are_cancelled, what="all cancelled tasks have ended", timeout_seconds=90)
+    assert len(await tasks()) == len(cancelling)
+
+
+async def test_a_client_that_leaves_a_tasks_name_out_is_told_what_is_missing(drivers: Any) -> None:
+    seen = (await drivers.begin(drivers.clients["fastmcp_tasks"], ["handle"], strict=True))["handle"]
+
+    assert "the Mcp-Name header is required" in seen["raised"]
+
+
+@pytest.mark.parametrize("client", [client for client, row in ROWS.items() if "progress" in row["cases"]])
+async def test_a_client_is_told_how_a_call_that_is_held_goes_on(client: str, drivers: Any) -> None:
+    row = drivers.clients[client]
+
+    seen = (await run(drivers, row, "progress"))[row.cases["progress"]]
+
+    assert "raised" not in seen, seen
+    has_progress(seen)
+
+
+async def test_a_client_with_default_settings_gets_the_result_of_three_minutes(world: Any, drivers: Any) -> None:
+    row = drivers.clients["typescript_client"]
+
+    seen = (await run(drivers, row, "three minutes"))[row.cases["three minutes"]]
+
+    assert "raised" not in seen, seen
+    is_surveyed(seen)
+    surveys = await world.kube.list(TASKS, world.namespace, labelSelector=f"{names.TOOL_LABEL}=survey")
+    assert len(surveys["items"]) == 1
+
+
+async def test_clients_do_not_notice_that_all_servers_are_restarted(
+    world: Any, drivers: Any, waiting: list[Any]
+) -> None:
+    """The servers are replaced one after the other, as by a Deployment, while each client's task runs."""
+    await asyncio.gather(*waiting)
+    rows = [row for row in drivers.clients.values() if LAST in row.cases]
+    runs = [run(drivers, row, LAST) for row in rows]
+
+    async def are_made() -> bool:
+        tasks = await world.kube.list(TASKS, world.namespace, labelSelector=f"{names.TOOL_LABEL}=steady")
+        return len(tasks["items"]) == len(rows)
+
+    await eventually(are_made, what="each client has called", timeout_seconds=90)
+    await world.restart()
+
+    seen = {row.id: (await each)[row.cases[LAST]] for row, each in zip(rows, runs, strict=True)}
+    assert not {client: each for client, each in seen.items() if "raised" in each}
+    for each in seen.values():
+        has_outlived(each)
