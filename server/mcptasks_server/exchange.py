@@ -21,6 +21,9 @@ from .progress import ProgressLine
 Result = Mapping[str, Any]
 """The members of a JSON-RPC result, ready for orjson."""
 
+LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""The levels of log messages (those of RFC 5424), the least severe first."""
+
 TASK_CLAIM: Final = "task"
 """In the claims of a call that was answered by a task's questions: the task's id. Its retry goes on with that task."""
 

@@ -7,8 +7,8 @@ in a bounded table of the replica that was told; any other one takes the default
 from collections import OrderedDict
 from typing import Final
 
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""MCP's levels (those of RFC 5424), from the least to the most."""
+from mcptasks_server.exchange import LOG_LEVELS
+
 DEFAULT: Final = "info"
 MAX_SESSIONS: Final = 10_000
 
@@ -20,12 +20,12 @@ class LogLevels:
         self._least: OrderedDict[str, int] = OrderedDict()
 
     def set(self, session: str, level: str) -> None:
-        """Note what a session wants; `level` is one of `LEVELS`."""
-        self._least[session] = LEVELS.index(level)
+        """Note what a session wants; `level` is one of `LOG_LEVELS`."""
+        self._least[session] = LOG_LEVELS.index(level)
         self._least.move_to_end(session)
         if len(self._least) > MAX_SESSIONS:
             self._least.popitem(last=False)
 
     def wants(self, session: str, level: str) -> bool:
         """Whether a session wants messages of a level. An unknown level is told."""
-        return level not in LEVELS or LEVELS.index(level) >= self._least.get(session, LEVELS.index(DEFAULT))
+        return level not in LOG_LEVELS or LOG_LEVELS.index(level) >= self._least.get(session, LOG_LEVELS.index(DEFAULT))

@@ -8,7 +8,7 @@ import orjson
 from mcptasks_server.calls import call_tool
 from mcptasks_server.dispatch import Services
 from mcptasks_server.errors import InvalidParamsError
-from mcptasks_server.exchange import Exchange, Result
+from mcptasks_server.exchange import LOG_LEVELS, Exchange, Result
 from mcptasks_server.methods.packs import operations_of
 from mcptasks_server.methods.tools import page_of_tools
 from mcptasks_server.toolpack.packs import Packs
@@ -16,7 +16,6 @@ from mcptasks_server.tools import Tool
 
 from . import tasks
 from .exchange import LegacyExchange
-from .loglevels import LEVELS
 
 Operation = Callable[[Services, LegacyExchange], Awaitable[Result]]
 
@@ -55,8 +54,8 @@ async def ping(_services: Services, _exchange: Exchange) -> Result:
 async def set_level(_services: Services, exchange: LegacyExchange) -> Result:
     """Note from which level up the session wants log messages."""
     level = exchange.params.get("level")
-    if level not in LEVELS:
-        raise InvalidParamsError(f"Invalid params: level: must be one of {', '.join(LEVELS)}")
+    if level not in LOG_LEVELS:
+        raise InvalidParamsError(f"Invalid params: level: must be one of {', '.join(LOG_LEVELS)}")
     exchange.replica.log_levels.set(exchange.session.nonce, level)
     return {}
 

@@ -14,7 +14,7 @@ from mcptasks_server.asking import ELICIT, LIST_ROOTS, SAMPLE, is_answer, is_dec
 from mcptasks_server.caller import Caller
 from mcptasks_server.era import TASKS_EXTENSION, Envelope
 from mcptasks_server.errors import InvalidParamsError, MissingCapabilityError, RpcError
-from mcptasks_server.exchange import TASK_CLAIM, Abilities, Exchange, InputRequest, InputRequired, Result
+from mcptasks_server.exchange import LOG_LEVELS, TASK_CLAIM, Abilities, Exchange, InputRequest, InputRequired, Result
 from mcptasks_server.headers import Headers
 from mcptasks_server.jsonrpc import Message
 from mcptasks_server.outbox import Outbox
@@ -24,8 +24,6 @@ from mcptasks_server.projection import complete_result, created_task
 
 from . import mrtr
 
-LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""RFC 5424's, the least severe first."""
 ANSWERS_CLAIM: Final = "answers"
 """In the claims of a request that was answered by questions: the answers of its earlier rounds."""
 

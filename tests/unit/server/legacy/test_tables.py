@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from mcptasks_server.errors import RefusedError
+from mcptasks_server.exchange import LOG_LEVELS
 from mcptasks_server.jsonrpc import Response
 from mcptasks_server.legacy import loglevels, server_requests
-from mcptasks_server.legacy.loglevels import LEVELS, LogLevels
+from mcptasks_server.legacy.loglevels import LogLevels
 from mcptasks_server.legacy.result_streams import ResultStreams
 from mcptasks_server.legacy.server_requests import Asked, InlineRequest, ServerRequests, TaskQuestion
 from mcptasks_server.legacy.underway import UnderWay, WithdrawnError
@@ -21,9 +22,9 @@ def test_a_session_gets_what_is_at_or_above_its_level_and_info_unless_it_says() 
     levels.set("quiet", "error")
     levels.set("loud", "debug")
 
-    assert [level for level in LEVELS if levels.wants("quiet", level)] == list(LEVELS[4:])
-    assert all(levels.wants("loud", level) for level in LEVELS)
-    assert [level for level in LEVELS if not levels.wants("another", level)] == ["debug"]
+    assert [level for level in LOG_LEVELS if levels.wants("quiet", level)] == list(LOG_LEVELS[4:])
+    assert all(levels.wants("loud", level) for level in LOG_LEVELS)
+    assert [level for level in LOG_LEVELS if not levels.wants("another", level)] == ["debug"]
 
 
 def test_the_oldest_level_is_forgotten_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
