@@ -6,10 +6,11 @@ server, operator, benchmark and the bare client all reach the API server by the 
 
 import asyncio
 import json
+import os
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,8 @@ from mcptasks_devcluster.services import services
 
 VERSION: Final = "2026-07-28"
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
-
+CALLER: Final = "benchmark"
+"""Whose the tasks are."""
 
 Identity = Callable[[Kube, Path, str, Path], Awaitable[Path]]
 """Makes the kubeconfig that the operator runs with, from: connection, admin's kubeconfig, namespace, directory."""
@@ -42,6 +44,10 @@ class Rig:
     bare_namespace: str
     """A namespace that nobody watches, for the plain writes that ours are compared with."""
     client: "McpClient"
+    url: str
+    """Of the server's MCP endpoint."""
+    metrics_url: str
+    server_pid: int
 
     async def bare_write(self) -> float:
         """How long a plain client takes for one create of a McpTask, in seconds."""
@@ -51,30 +57,38 @@ class Rig:
         return time.monotonic() - started
 
 
+def message(method: str, target: str, *, token: str | None = None, **params: Any) -> tuple[dict[str, str], Json]:
+    """Headers and body of a request."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": VERSION,
+        "io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION: {}}},
+    }
+    headers = {
+        "MCP-Protocol-Version": VERSION,
+        "Mcp-Method": method,
+        "Mcp-Name": target,
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+    }
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    return headers, {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+
+
 class McpClient:
     """The plainest MCP client there is: one connection, one JSON body, no retries."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
-        self._session = session
-        self._url = url
-        self._ids = 0
+    def __init__(self, session: aiohttp.ClientSession, url: str, *, token: str | None = None) -> None:
+        self._session, self._url, self._token = session, url, token
 
     async def request(self, method: str, target: str, **params: Any) -> Json:
         """Send one request and return its result."""
-        self._ids += 1
-        meta = {
-            "io.modelcontextprotocol/protocolVersion": VERSION,
-            "io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION: {}}},
-        }
-        headers = {
-            "MCP-Protocol-Version": VERSION,
-            "Mcp-Method": method,
-            "Mcp-Name": target,
-            "Accept": "application/json, text/event-stream",
-        }
-        body = {"jsonrpc": "2.0", "id": self._ids, "method": method, "params": {**params, "_meta": meta}}
+        headers, body = message(method, target, token=self._token, **params)
         async with self._session.post(self._url, json=body, headers=headers) as response:
-            document: Json = await response.json()
+            if response.content_type == "text/event-stream":  # the answer is its only event
+                document: Json = json.loads((await response.text()).partition("data: ")[2])
+            else:
+                document = await response.json()
         if "result" not in document:
             raise RuntimeError(f"{method} {target}: {document}")
         result: Json = document["result"]
@@ -92,18 +106,31 @@ class McpClient:
 
 @asynccontextmanager
 async def rig(
-    *, kubeconfig: Path, operator: bool, tools: Sequence[Json], operator_identity: Identity | None = None
+    *,
+    kubeconfig: Path,
+    operator: bool,
+    tools: Sequence[Json] = (),
+    operator_identity: Identity | None = None,
+    environment: Mapping[str, str] | None = None,
+    token: str | None = None,
 ) -> AsyncIterator[Rig]:
-    """A fresh namespace with the server, the tools and, if asked for, the operator. All is removed afterwards."""
+    """A fresh namespace with the server, the tools and, if asked for, the operator. All is removed afterwards.
+
+    `environment`: more of it for the services. `token`: of the only caller that the server is to know; None: it knows
+    nobody.
+    """
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(await Kube.connect(kubeconfig=kubeconfig))
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)))
         await install_crds(kube)
         namespace, bare_namespace = [await _new_namespace(kube, stack) for _ in range(2)]
-        running = await stack.enter_async_context(services(kubeconfig=kubeconfig, namespace=namespace))
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        more = {**(environment or {}), **({} if token is None else _known_by(token, directory))}
+        running = await stack.enter_async_context(
+            services(kubeconfig=kubeconfig, namespace=namespace, environment=more)
+        )
         await running.start("server")
         if operator and operator_identity is not None:
-            directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             await running.start("operator", kubeconfig=await operator_identity(kube, kubeconfig, namespace, directory))
         elif operator:
             await running.start("operator")
@@ -111,9 +138,25 @@ async def rig(
             manifest = await kube.create(TOOLS, namespace, tool)
             if not operator:
                 await _declare_ready(kube, namespace, manifest)
-        client = McpClient(session, running.url)
+        client = McpClient(session, running.url, token=token)
         await eventually(lambda: _are_listed(client, tools), what="the tools are listed", timeout_seconds=60)
-        yield Rig(kube=kube, kubeconfig=kubeconfig, namespace=namespace, bare_namespace=bare_namespace, client=client)
+        yield Rig(
+            kube=kube,
+            kubeconfig=kubeconfig,
+            namespace=namespace,
+            bare_namespace=bare_namespace,
+            client=client,
+            url=running.url,
+            metrics_url=f"http://127.0.0.1:{running.environment['MCPTASKS_METRICS_PORT']}/metrics",
+            server_pid=running.processes["server"].pid,
+        )
+
+
+def _known_by(token: str, directory: Path) -> dict[str, str]:
+    tokens = directory / "tokens.json"
+    tokens.touch(mode=0o600)
+    tokens.write_text(json.dumps([{"token": token, "subject": CALLER}]))
+    return {"MCPTASKS_AUTHENTICATION": "tokens", "MCPTASKS_TOKENS_FILE": str(tokens)}
 
 
 async def _are_listed(client: McpClient, tools: Sequence[Json]) -> bool:
@@ -194,7 +237,7 @@ def bare_task(tool: str) -> Json:
         "apiVersion": names.API_VERSION,
         "kind": names.TASK_KIND,
         "metadata": {"name": names.new_task_id()},
-        "spec": {"tool": {"name": tool}, "arguments": "{}", "caller": "benchmark"},
+        "spec": {"tool": {"name": tool}, "arguments": "{}", "caller": CALLER},
     }
 
 
@@ -207,3 +250,14 @@ def percentile(values: Sequence[float], share: float) -> float:
 def p50(values: Sequence[float]) -> float:
     """The median."""
     return statistics.median(values)
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used of the processors so far."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid: int) -> int:
+    """The memory that a process takes."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
