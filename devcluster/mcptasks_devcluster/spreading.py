@@ -2,7 +2,8 @@
 
 A request is tried at another replica only where no connection could be made, so nothing is ever sent twice. What a
 client sees of a replica that dies is what it would see without the proxy. Requests of one legacy session go to one
-replica, as behind a load balancer with client affinity.
+replica, as behind a load balancer with client affinity, unless it is told to have none. It may be told to cut what is
+silent for too long, as load balancers do.
 """
 
 import asyncio
@@ -72,7 +73,10 @@ class Replica:
 class SpreadingProxy:
     """A running proxy."""
 
-    def __init__(self, replicas: Sequence[str], *, seed: int, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, replicas: Sequence[str], *, seed: int, session: aiohttp.ClientSession, has_affinity: bool = True
+    ) -> None:
+        self._has_affinity = has_affinity
         self.replicas = tuple(Replica(url) for url in replicas)
         self._random = random.Random(seed)  # noqa: S311  # drawn to be repeated, not to be secret
         self._session = session
@@ -83,12 +87,23 @@ class SpreadingProxy:
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, replicas: Sequence[str], *, seed: int) -> AsyncIterator["SpreadingProxy"]:
-        """A proxy before servers of these addresses, such as `http://127.0.0.1:8081`."""
+    async def running(
+        cls,
+        replicas: Sequence[str],
+        *,
+        seed: int,
+        has_affinity: bool = True,
+        silence_seconds: float | None = None,
+    ) -> AsyncIterator["SpreadingProxy"]:
+        """A proxy before servers of these addresses, such as `http://127.0.0.1:8081`.
+
+        An answer of which nothing came for `silence_seconds` is cut.
+        """
         # A connection for each request: one that is kept may lead to a replica that died since.
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
-        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
-            proxy = cls(replicas, seed=seed, session=session)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=silence_seconds)
+        async with aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=timeout) as session:
+            proxy = cls(replicas, seed=seed, session=session, has_affinity=has_affinity)
             app = web.Application(client_max_size=2**26)
             app.router.add_route("*", "/{path:.*}", proxy._handle)
             runner = web.AppRunner(
@@ -110,12 +125,14 @@ class SpreadingProxy:
                     return await self._pass_on(incoming, body, replica)
             except aiohttp.ClientConnectorError:
                 self.refused += 1
+            except aiohttp.SocketTimeoutError:
+                return web.Response(status=504, text="the replica said nothing for too long")
         return web.Response(status=502, text="no replica takes connections")
 
     def _order(self, incoming: web.Request) -> list[Replica]:
         """The replicas, in the order in which they are tried."""
         order = self._random.sample(self.replicas, len(self.replicas))
-        if session := incoming.headers.get(SESSION_HEADER):
+        if self._has_affinity and (session := incoming.headers.get(SESSION_HEADER)):
             first = self.replicas[hashlib.sha256(session.encode()).digest()[0] % len(order)]
             order.sort(key=lambda replica: replica is not first)
         return [replica for replica in order if replica.is_ready]
@@ -131,7 +148,6 @@ class SpreadingProxy:
             headers=headers,
             skip_auto_headers=_NOT_OURS_TO_ADD,
             allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
         ) as answer:
             replica.answered += 1
             return await _copy(incoming, answer)

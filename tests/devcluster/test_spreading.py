@@ -192,3 +192,35 @@ async def test_between_requests_a_replica_has_none_and_gets_none() -> None:
         group.create_task(request())
 
     assert log == ["first", "between", "over", "request"]
+
+
+async def test_without_affinity_a_legacy_session_goes_anywhere(
+    two: tuple[Origin, Origin], session: aiohttp.ClientSession
+) -> None:
+    async with SpreadingProxy.running([each.url for each in two], seed=1, has_affinity=False) as proxy:
+        places = {await text(session, f"{proxy.url}/mcp", **{"Mcp-Session-Id": "one"}) for _ in range(20)}
+
+    assert places == {each.url for each in two}
+
+
+async def test_what_is_silent_for_too_long_is_cut(session: aiohttp.ClientSession) -> None:
+    ended = asyncio.Event()
+
+    async def begin_and_say_nothing(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return response
+
+    async with (
+        serving(begin_and_say_nothing) as origin,
+        SpreadingProxy.running([origin.url], seed=1, silence_seconds=0.2) as proxy,
+    ):
+        with pytest.raises(aiohttp.ClientError):
+            await text(session, proxy.url)
+        async with asyncio.timeout(10):
+            await ended.wait()

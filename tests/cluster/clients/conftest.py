@@ -35,6 +35,9 @@ CLIENTS: Final = ROOT / "tests" / "clients"
 NODE_PACKAGES: Final = ROOT / "tests" / "node" / "clients"
 NAMESPACES: Final = "/api/v1/namespaces"
 
+SILENCE_SECONDS: Final = 25.0
+"""After which the load balancer before the replicas cuts an answer of which nothing came."""
+
 Seen = Mapping[str, Any]
 """What a client saw in one case, as its driver says it."""
 
@@ -69,7 +72,7 @@ class World:
     replicas: Sequence[Services]
     """Two that are strict, then two that are not."""
     url: str
-    """Any of the replicas, for each request another one."""
+    """Any of the replicas, for each request another one, whatever session it is of; silent answers are cut."""
     lenient_url: str
     """The same of two replicas that take requests about tasks without `Mcp-Name`."""
 
@@ -115,7 +118,12 @@ async def world(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Async
         await replicas[0].start("operator")
         proxies = [
             await stack.enter_async_context(
-                SpreadingProxy.running([replica.url.removesuffix("/mcp") for replica in some], seed=1)
+                SpreadingProxy.running(
+                    [replica.url.removesuffix("/mcp") for replica in some],
+                    seed=1,
+                    has_affinity=False,
+                    silence_seconds=SILENCE_SECONDS,
+                )
             )
             for some in (replicas[:2], replicas[2:])
         ]
