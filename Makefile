@@ -65,5 +65,6 @@ programs: venv
 	$(DEVCLUSTER) build
 	$(DEVCLUSTER) image --tag test
 	$(DEVCLUSTER) image --tag test --target examples
+	$(DEVCLUSTER) image --tag test --target conformance
 	@for set in tests/node/*/; do $(DEVCLUSTER) npm $$set || exit 1; done
 	@for set in tests/clients/*/requirements.txt; do $(DEVCLUSTER) pip $${set%/*} || exit 1; done
