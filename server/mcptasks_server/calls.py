@@ -22,7 +22,7 @@ from .holding import Hold, hold
 from .idempotency import Identity, identities, key_of
 from .jsonrpc import quoted
 from .offers import find_tool
-from .prequestions import DeclinedError, ask_first
+from .prequestions import ROUNDS_CLAIM, DeclinedError, ask_first
 from .questions import ELICITATION, NobodyToAskError, Plan, plan_of
 from .tasks import NewTask, OtherCallError, TaskNotFoundError
 from .tools import InlineTool, JobTool, Tool
@@ -112,7 +112,7 @@ class _Call:
     """The arguments as the client wrote them."""
 
     async def begin(self) -> Result:
-        """Answer a call that comes for the first time, or again under its idempotency key."""
+        """Answer a call that comes for the first time, or again: under its idempotency key, or with first answers."""
         keyed = self._identities()
         for identity in keyed:
             try:
@@ -141,7 +141,7 @@ class _Call:
                     task = await services.tasks.detach(task_id, caller=exchange.caller)
                 return exchange.handle(task)
             case Held() as door:
-                may_come_back = task.spec.arguments_digest is not None
+                may_come_back = key_of(exchange.params) is not None
                 how = Hold(door=door, is_again=is_again, may_come_back=may_come_back, answers=answers)
                 return await hold(services, exchange, task, how)
 
@@ -160,11 +160,14 @@ class _Call:
             raise
 
     def _identities(self) -> tuple[Identity, ...]:
-        key = key_of(self.exchange.params)
-        if key is None:
-            return ()
-        signer, caller = self.services.signer, self.exchange.caller
-        return identities(signer, caller=caller, tool=self.tool.name, key=key, arguments=self.source)
+        return identities(
+            self.services.signer,
+            caller=self.exchange.caller,
+            tool=self.tool.name,
+            key=key_of(self.exchange.params),
+            rounds=self.exchange.claims.get(ROUNDS_CLAIM),
+            arguments=self.source,
+        )
 
     def _new(self, plan: Plan, answers: Mapping[str, str], identity: Identity | None) -> NewTask:
         tool, token = self.tool, self.exchange.progress.token

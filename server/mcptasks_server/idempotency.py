@@ -49,13 +49,19 @@ def key_of(params: Mapping[str, Any]) -> str | None:
     return key
 
 
-def identities(signer: Signer, *, caller: Caller, tool: str, key: str, arguments: str) -> tuple[Identity, ...]:
+def identities(
+    signer: Signer, *, caller: Caller, tool: str, key: str | None, rounds: str | None = None, arguments: str
+) -> tuple[Identity, ...]:
     """By what a call's task is found: first the one that a new task gets, then those by older keys of the signer.
 
-    `arguments`: JSON text; spaces and the order of members do not matter.
+    `key`: the client's; without one, `rounds` is by what the rounds of a call are one that was answered by questions
+    before there was a task. `arguments`: JSON text; spaces and the order of members do not matter.
     """
+    if key is None and rounds is None:
+        return ()
     canonical = json.dumps(jsontext.parse(arguments), sort_keys=True, separators=(",", ":"))
-    hashes = signer.digests(Purpose.IDEMPOTENCY, caller.name, tool, key)
+    named_by = (key,) if key is not None else ("", rounds or "")  # no key is empty
+    hashes = signer.digests(Purpose.IDEMPOTENCY, caller.name, tool, *named_by)
     digests = signer.fingerprints(Purpose.ARGUMENTS, canonical)
     return tuple(
         Identity(name=names.TASK_ID_PREFIX + each, arguments_digest=digest)

@@ -1,14 +1,19 @@
 """What a tool asks before there is a task, put to the call's client."""
 
 import json
+import secrets
 from collections.abc import Mapping
+from typing import Final
 
 from mcptasks_crds.forms import action_of
 from mcptasks_crds.questions import TaskQuestion
 
 from .answering import check_answer
-from .exchange import Exchange
+from .exchange import Exchange, InputRequired
 from .questions import request_of
+
+ROUNDS_CLAIM: Final = "rounds"
+"""In the claims of a call that was answered by questions before there was a task: what its rounds have in common."""
 
 
 class DeclinedError(Exception):
@@ -28,7 +33,12 @@ async def ask_first(exchange: Exchange, questions: Mapping[str, TaskQuestion]) -
     """
     if not questions:
         return {}
-    given = await exchange.ask({key: request_of(question) for key, question in questions.items()})
+    try:
+        given = await exchange.ask({key: request_of(question) for key, question in questions.items()})
+    except InputRequired as asking:
+        # However often the answers are sent, they are the answers of one call, which makes one task.
+        claims = {ROUNDS_CLAIM: secrets.token_urlsafe(16), **asking.claims}
+        raise InputRequired(asking.requests, claims=claims) from None
     answers = {key: json.dumps(given[key]) for key in questions}
     for key, text in answers.items():
         check_answer(key, text, requested_schema=questions[key].requested_schema)

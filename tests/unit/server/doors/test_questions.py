@@ -45,6 +45,19 @@ async def test_a_question_before_the_task_is_asked_first_and_its_answer_is_there
     assert {key: json.loads(answer.response) for key, answer in task.spec.answers.items()} == {"first": YES}
 
 
+async def test_an_answer_that_is_sent_twice_makes_one_task(wire: Wire, store: InMemoryTaskStore) -> None:
+    asked = (await wire.call("tools/call", {"name": "asksfirst"}, capabilities=WITH_FORMS)).result
+    params = {"name": "asksfirst"} | retry(asked, first=YES)
+
+    made = await asyncio.gather(*(wire.call("tools/call", params, capabilities=WITH_FORMS) for _ in range(4)))
+    other = (await wire.call("tools/call", {"name": "asksfirst"}, capabilities=WITH_FORMS)).result
+    more = await wire.call("tools/call", {"name": "asksfirst"} | retry(other, first=YES), capabilities=WITH_FORMS)
+
+    assert len({answer.result["taskId"] for answer in made}) == 1
+    assert more.result["taskId"] != made[0].result["taskId"]
+    assert len(store.created) == 2
+
+
 async def test_a_declined_question_before_the_task_starts_nothing(wire: Wire, store: InMemoryTaskStore) -> None:
     asked = (await wire.call("tools/call", {"name": "asksfirst"}, capabilities=WITH_FORMS)).result
 
