@@ -19,6 +19,7 @@ with the limits below, each of which is in stored bytes unless it says otherwise
 fits the same number as `maxLength`.
 """
 
+import re
 from typing import Final
 
 KIB: Final = 1024
@@ -76,11 +77,17 @@ PROGRESS_DISPLAY_STORED_BYTES: Final = 64
 PROGRESS_TOKEN_STORED_BYTES: Final = 256
 """`spec.progressToken`."""
 
+_QUESTION_KEY: Final = re.compile(QUESTION_KEY_PATTERN.strip("^$"))
 _TWO_BYTES: Final = b'"\\\b\f\n\r\t'
 _SIX_BYTES: Final = bytes(set(range(0x20)) - set(_TWO_BYTES)) + b"<>&"
 _LINE_SEPARATORS: Final = ("\u2028".encode(), "\u2029".encode())
 
 _ELLIPSIS: Final = "\u2026"
+
+
+def is_question_key(text: str) -> bool:
+    """Whether a question may have that key."""
+    return _QUESTION_KEY.fullmatch(text) is not None
 
 
 def stored_bytes(text: str) -> int:

@@ -45,6 +45,9 @@ CONTRACT_VOLUME: Final = "mcptask"
 CONTRACT_PATH: Final = "/mcptask"
 """In a pod: where that volume is mounted."""
 
+TASK_AUDIENCE_PREFIX: Final = "mcptasks/"
+TASKS_PATH: Final = "/v1/tasks"
+"""At the task endpoint: below it is what belongs to a task, by its id."""
 TASK_ID_PREFIX: Final = "mt-"
 TRIAL_TASK: Final = TASK_ID_PREFIX + "trial"
 """The task whose Job is tried, never created, to see whether a tool can run. No task id is that short."""
@@ -81,6 +84,16 @@ def job_name(task: str) -> str:
 def arguments_secret_name(task: str) -> str:
     """The name of the Secret that holds a task's arguments where they are too large for the object itself."""
     return f"{task}-arguments"
+
+
+def task_audience(task: str) -> str:
+    """The audience of the token by which a task's pod speaks to the task endpoint."""
+    return f"{TASK_AUDIENCE_PREFIX}{task}"
+
+
+def is_task_audience(audience: str) -> bool:
+    """Whether a token's audience is that of some task."""
+    return audience.startswith(TASK_AUDIENCE_PREFIX)
 
 
 def event_name(task: str, reason: str) -> str:

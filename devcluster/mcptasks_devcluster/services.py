@@ -66,6 +66,7 @@ async def services(
             "MCPTASKS_HOST": "127.0.0.1",
             "MCPTASKS_PORT": str(port),
             "MCPTASKS_METRICS_PORT": str(free_port()),
+            "MCPTASKS_TASK_PORT": str(free_port()),
             "MCPTASKS_OPERATOR_PORT": str(free_port()),
             **(environment or {}),
         },

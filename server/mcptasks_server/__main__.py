@@ -23,6 +23,9 @@ from .logs import configure_logs
 from .metrics import Metrics
 from .settings import Settings, SettingsError, settings_from
 from .signing_keys import SigningKeysError, signer_of
+from .taskendpoint.app import create_task_app
+from .taskendpoint.reporter import Reporter
+from .taskendpoint.tokens import PodTokens
 from .tokens import TokenAuthentication, TokensError
 from .toolpack.errors import PackError
 from .toolpack.loading import load_packs
@@ -71,7 +74,7 @@ async def _run(settings: Settings) -> None:
 
 @asynccontextmanager
 async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
-    """Serve for as long as the context lasts; gives the addresses of the MCP and the metrics listener."""
+    """Serve for as long as the context lasts; gives the addresses of the MCP, the metrics and the pods' listener."""
     metrics = Metrics()
     signer = signer_of(settings.signing_keys_dir)
     runner = Runner(threads=settings.tool_pack_threads, counts=metrics)
@@ -94,16 +97,28 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
         async with AsyncExitStack() as stack:
             stack.enter_context(Watchdog(on_block=metrics.loop_blocks.inc).watching())
             await stack.enter_async_context(backend.running())
+            reporter = Reporter(backend.reports, budget=settings.progress_writes_per_second, metrics=metrics)
+            await stack.enter_async_context(reporter.running())  # ends after the listeners: the last word is written
             server = await _listen(app, host=settings.host, port=settings.port)
             exporter = await _listen(create_metrics_app(metrics), host=settings.host, port=settings.metrics_port)
-            addresses = (server.addresses[0], exporter.addresses[0])
-            structlog.get_logger().info("serving", namespace=settings.namespace, mcp=addresses[0], metrics=addresses[1])
+            endpoint = create_task_app(
+                backend.reports,
+                reporter=reporter,
+                tokens=PodTokens(kube=kube, namespace=settings.namespace),
+                metrics=metrics,
+                stopping=backend.services.stopping,
+            )
+            pods = await _listen(endpoint, host=settings.host, port=settings.task_port)
+            addresses = (server.addresses[0], exporter.addresses[0], pods.addresses[0])
+            structlog.get_logger().info(
+                "serving", namespace=settings.namespace, mcp=addresses[0], metrics=addresses[1], tasks=addresses[2]
+            )
             try:
                 yield addresses
             finally:
                 health.is_stopping = True
                 backend.services.stopping.set()  # what is held or listens ends by itself, before anything is cut
-                await server.cleanup()
+                await asyncio.gather(server.cleanup(), pods.cleanup())
                 await exporter.cleanup()
 
 

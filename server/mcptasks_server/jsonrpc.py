@@ -59,7 +59,7 @@ def parse(body: bytes) -> Message | Response:
         IdentifiedError: it is JSON, but not one JSON-RPC message, and its `id` could be read.
         InvalidRequestError: the same, without an `id`.
     """
-    text, document = _document(body)
+    text, document = document_of(body)
     if not isinstance(document, dict):
         raise InvalidRequestError("The body must be one JSON-RPC message, not a batch or a bare value")
     sources = jsontext.members(text)
@@ -106,7 +106,12 @@ def quoted(text: str, *, limit: int = 128) -> str:
     return json.dumps(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
-def _document(body: bytes) -> tuple[str, Any]:
+def document_of(body: bytes) -> tuple[str, Any]:
+    """A body's text, and the value of it: plain JSON that every reader reads alike.
+
+    Raises:
+        ParseError: it is not.
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

@@ -69,6 +69,35 @@ class Metrics:
             "mcptasks_server_cached_objects", "Objects in the cache.", ["kind"], registry=self.registry
         )
 
+        self.pod_requests: Final = Counter(
+            "mcptasks_server_pod_requests",
+            "Requests of tasks' pods, by operation and HTTP status.",
+            ["operation", "status"],
+            registry=self.registry,
+        )
+        self.pod_request_seconds: Final = Histogram(
+            "mcptasks_server_pod_request_seconds",
+            "Time to answer a pod's request, of those that wait for nobody.",
+            ["operation"],
+            buckets=_DURATIONS,
+            registry=self.registry,
+        )
+        self.progress_values: Final = Counter(
+            "mcptasks_server_progress_values", "Values of progress that pods reported.", registry=self.registry
+        )
+        self.progress_writes: Final = Counter(
+            "mcptasks_server_progress_writes",
+            "Writes of progress, by what came of them: `written`, `overtaken` (it did not count any more), "
+            "`unavailable` (tried again), `refused`.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.progress_waiting: Final = Gauge(
+            "mcptasks_server_progress_waiting",
+            "Tasks whose newest progress is not written yet.",
+            registry=self.registry,
+        )
+
     def threads(self, *, busy: int, stuck: int) -> None:
         """How many threads run functions of packs, and how many of these run on after their call was over."""
         self.inline_threads.labels("busy").set(busy - stuck)

@@ -28,6 +28,10 @@ class Settings:
     host: str
     port: int
     metrics_port: int
+    task_port: int
+    """Of the task endpoint, which tasks' pods talk to."""
+    progress_writes_per_second: int
+    """How much progress is written to the namespace's tasks, by all replicas together."""
     allowed_hosts: frozenset[str]
     allowed_origins: frozenset[str]
     max_body_bytes: int
@@ -58,6 +62,8 @@ def settings_from(environment: Mapping[str, str], *, namespace_file: Path = NAME
         host=given.get("MCPTASKS_HOST", "0.0.0.0"),  # noqa: S104  # a pod serves its Service
         port=_number(given, "MCPTASKS_PORT", 8080, least=0, most=65_535),
         metrics_port=_number(given, "MCPTASKS_METRICS_PORT", 9090, least=0, most=65_535),
+        task_port=_number(given, "MCPTASKS_TASK_PORT", 8082, least=0, most=65_535),
+        progress_writes_per_second=_number(given, "MCPTASKS_PROGRESS_WRITES_PER_SECOND", 50, least=1, most=1_000),
         allowed_hosts=frozenset(name.lower().rstrip(".") for name in _names(given, "MCPTASKS_ALLOWED_HOSTS")),
         allowed_origins=frozenset(name.rstrip("/") for name in _names(given, "MCPTASKS_ALLOWED_ORIGINS")),
         tokens_file=_tokens_file(given),

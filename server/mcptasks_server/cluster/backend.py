@@ -18,6 +18,7 @@ from mcptasks_server.signing import Signer
 from mcptasks_server.watching import Topic, Watches
 
 from .kube_catalogue import KubeCatalogue
+from .kube_reports import KubeReports
 from .kube_tasks import KubeTaskStore
 from .reflector import Reflector
 from .seen_task import SeenTask, seen_task
@@ -57,6 +58,10 @@ class Backend:
             metrics=metrics,
             clock=lambda: datetime.now(UTC),
         )
+        self.reports = KubeReports(
+            kube, namespace=namespace, reads=self._reads, cache=self._tasks.cache, watches=self._watches
+        )
+        """Where what tasks' pods say is kept."""
         notices = Watches()
         self.services = Services(
             catalogue=KubeCatalogue(self._tools, on_change=lambda: notices.tell(Topic.TOOLS)),

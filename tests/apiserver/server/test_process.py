@@ -29,6 +29,7 @@ RIGHTS = [
         "resources": ["mcptasks"],
         "verbs": ["get", "list", "watch", "create", "patch", "delete"],
     },
+    {"apiGroups": [names.GROUP], "resources": ["mcptasks/status"], "verbs": ["patch"]},
     {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
 ]
 """What the chart gives the server."""
@@ -107,6 +108,7 @@ async def process(restricted: Path, namespace: str) -> AsyncIterator[Process]:
         "MCPTASKS_HOST": "127.0.0.1",
         "MCPTASKS_PORT": "0",
         "MCPTASKS_METRICS_PORT": "0",
+        "MCPTASKS_TASK_PORT": "0",
     }
     started = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "mcptasks_server", env=environment, stderr=asyncio.subprocess.PIPE
@@ -293,7 +295,7 @@ async def test_a_process_without_an_api_server_lives_and_is_not_ready(
         "users: [{name: c, user: {}}]\ncontexts: [{name: c, context: {cluster: c, user: c}}]\n"
     )
     environment = {"PATH": os.environ["PATH"], "MCPTASKS_KUBECONFIG": str(kubeconfig), "MCPTASKS_HOST": "127.0.0.1"}
-    ports = {"MCPTASKS_PORT": "0", "MCPTASKS_METRICS_PORT": "0"}
+    ports = {"MCPTASKS_PORT": "0", "MCPTASKS_METRICS_PORT": "0", "MCPTASKS_TASK_PORT": "0"}
     process = Process(
         await asyncio.create_subprocess_exec(
             sys.executable, "-m", "mcptasks_server", env=environment | ports, stderr=asyncio.subprocess.PIPE

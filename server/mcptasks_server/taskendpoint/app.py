@@ -1,0 +1,32 @@
+"""The task endpoint, put together from its collaborators. No behaviour."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from aiohttp import web
+
+from mcptasks_server.metrics import Metrics
+
+from .endpoint import TaskEndpoint
+from .operations import Operations
+from .reporter import Reporter
+from .store import ReportStore
+from .tokens import PodTokens
+
+
+def create_task_app(
+    reports: ReportStore,
+    *,
+    reporter: Reporter,
+    tokens: PodTokens,
+    metrics: Metrics,
+    stopping: asyncio.Event,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> web.Application:
+    """The application that tasks' pods talk to, on a port of its own. Run it with `handler_cancellation=True`.
+
+    `stopping`: set once the process was told to end, so that nobody waits any longer.
+    """
+    operations = Operations(store=reports, reporter=reporter, clock=clock, stopping=stopping)
+    return TaskEndpoint(operations=operations, tokens=tokens, metrics=metrics).app()

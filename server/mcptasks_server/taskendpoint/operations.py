@@ -1,0 +1,271 @@
+"""What a pod may do with its task. Each of these may be done twice.
+
+What must not be lost is written at once, into the very version of the task that was looked at, so that neither an old
+pod nor another replica can come between. The API server's rules have the last word.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from mcptasks_crds import limits
+from mcptasks_crds.asking import answer_for, is_being_stopped, pod_questions
+from mcptasks_crds.limits import stored_bytes
+from mcptasks_crds.task import McpTask, Question, Report
+from mcptasks_server.errors import RefusedError, UnavailableError
+from mcptasks_server.projection import is_over
+from mcptasks_server.tasks import TaskNotFoundError
+
+from .bodies import ContentBody, ProgressBody, QuestionBody, ResultBody
+from .patches import content_key, content_patch, progress_of, question_of, question_patch, result_patch
+from .problems import (
+    ForeignPodProblem,
+    LaterProblem,
+    MalformedProblem,
+    NotThereProblem,
+    OtherProblem,
+    OverProblem,
+    RefusedProblem,
+    TooLargeProblem,
+)
+from .reporter import Reporter
+from .store import NotTakenError, OvertakenError, ReportStore
+
+MOST_TRIES: Final = 8
+"""How often a write is made anew because others wrote to the task meanwhile."""
+
+DoneT = TypeVar("DoneT")
+_OVER: Final = "The task is over"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operations:
+    """What pods do, at this replica."""
+
+    store: ReportStore
+    reporter: Reporter
+    clock: Callable[[], datetime]
+    stopping: asyncio.Event
+    """Set once the process was told to end."""
+
+    async def task(self, task_id: str, *, pod: str) -> dict[str, Any]:
+        """The task as its pod may know it."""
+        task = await self._living(task_id, pod)
+        arguments = task.spec.arguments
+        keys = sorted({*task.spec.answers, *pod_questions(task)})
+        answers = {key: text for key in keys if (text := answer_for(task, key)) is not None}
+        return {
+            "taskId": task_id,
+            "tool": task.spec.tool.name,
+            # Those in a Secret are not ours to read: they are in the pod's own file.
+            "arguments": None if arguments is None else orjson.Fragment(arguments),
+            "answers": {key: orjson.Fragment(text) for key, text in answers.items()},
+            **_seen(task),
+        }
+
+    async def progress(self, task_id: str, body: ProgressBody, *, pod: str) -> dict[str, Any]:
+        """Take the newest progress, to be written soon."""
+        task = self.store.known(task_id)
+        if task is None or _pod_uid(task) != pod:
+            task = await self._fresh(task_id)
+        _check_pod(task, pod)
+        _check_alive(task)
+        self.reporter.report(task_id, progress_of(body, pod_uid=pod))
+        return _seen(task)
+
+    async def ask(self, task_id: str, key: str, body: QuestionBody, *, pod: str) -> bool:
+        """Ask a question. Says whether it is new."""
+
+        async def attempt(task: McpTask) -> bool:
+            _check_pod(task, pod)
+            known = pod_questions(task).get(key)
+            if known is not None:
+                if known == question_of(body, now=known.asked_at):
+                    return False
+                raise OtherProblem("The question was asked in other words: take another key", field="key")
+            if key in task.spec.questions:
+                raise OtherProblem("The tool itself asks a question with this key: take another one", field="key")
+            _check_alive(task)
+            if is_being_stopped(task):
+                raise OverProblem("The task is being stopped: nobody answers any more")
+            question = question_of(body, now=self.clock())
+            _check_room_for(question, pod_questions(task))
+            await self._write(task, question_patch(key, question))
+            return True
+
+        return await self._settled(task_id, attempt)
+
+    async def answer(self, task_id: str, key: str, *, seconds: float, pod: str) -> dict[str, Any]:
+        """The answer to a question, waited for so long; without it where there is none yet."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        task = await self._living(task_id, pod)
+        if key not in pod_questions(task) and key not in task.spec.questions:
+            raise NotThereProblem("No such question was asked", field="key")
+        with self.store.watch([task_id]) as changes:
+            news, stop = loop.create_task(changes.next()), loop.create_task(self.stopping.wait())
+            try:
+                while True:
+                    text = answer_for(task, key)
+                    if text is not None:
+                        return {"answer": orjson.Fragment(text), **_seen(task)}
+                    if loop.time() >= until or stop.done():
+                        return _seen(task)
+                    await asyncio.wait({news, stop}, timeout=until - loop.time(), return_when=asyncio.FIRST_COMPLETED)
+                    if news.done():
+                        news = loop.create_task(changes.next())
+                        task = self._newer(task_id, task)
+                        _check_pod(task, pod)
+                        _check_alive(task)
+            finally:
+                for waiting in (news, stop):
+                    waiting.cancel()
+                await asyncio.gather(news, stop, return_exceptions=True)
+
+    async def add_content(self, task_id: str, body: ContentBody, *, key: str | None, pod: str) -> None:
+        """Add parts that come before those of the result. `key`: by which a repetition is known."""
+        hashed = content_key(secrets.token_hex() if key is None else key)
+
+        async def attempt(task: McpTask) -> None:
+            _check_pod(task, pod)
+            report = task.status.report or Report()
+            if hashed in report.content_keys:
+                return
+            _check_alive(task)
+            if report.result is not None:
+                raise OtherProblem("The result was given: nothing is put before it any more")
+            if len(report.content_keys) >= limits.MAX_CONTENT_POSTS:
+                raise TooLargeProblem(f"At most {limits.MAX_CONTENT_POSTS} times parts are added: give more at once")
+            patch = content_patch(report, body, key=hashed)
+            _check_room("content", stored_bytes(patch["content"]))
+            await self._write(task, patch)
+
+        await self._settled(task_id, attempt)
+
+    async def give_result(self, task_id: str, body: ResultBody, *, pod: str) -> None:
+        """Give the result, once."""
+
+        async def attempt(task: McpTask) -> None:
+            _check_pod(task, pod)
+            report = task.status.report or Report()
+            if report.result is not None:
+                if body.means_the_same(report.result):
+                    return
+                raise OtherProblem("Another result was given")
+            _check_alive(task)
+            _check_room("result", stored_bytes(body.text) + stored_bytes(report.content or ""))
+            await self._write(task, result_patch(body.text, self._last_progress(task, pod)))
+
+        await self._settled(task_id, attempt)
+
+    def _last_progress(self, task: McpTask, pod: str) -> Any:
+        progress, report = self.reporter.taken(task.metadata.name), task.status.report
+        stands = None if report is None else report.progress
+        if progress is None or progress.pod_uid != pod:
+            return None
+        falls = stands is not None and stands.pod_uid == pod and stands.progress > progress.progress
+        return None if falls else progress
+
+    async def _settled(self, task_id: str, attempt: Callable[[McpTask], Awaitable[DoneT]]) -> DoneT:
+        """What an attempt gives, made anew as long as others come between."""
+        refusal = ""
+        for _ in range(MOST_TRIES):
+            task = await self._fresh(task_id)
+            try:
+                return await attempt(task)
+            except OvertakenError:
+                continue
+            except NotTakenError as error:
+                # A rule may have spoken before the version was compared; if it speaks again, it means what we wrote.
+                if refusal:
+                    raise MalformedProblem(f"The cluster does not take it: {refusal}") from error
+                refusal = str(error)
+            except TaskNotFoundError as error:
+                raise OverProblem(f"{_OVER}: it is not there any more") from error
+            except UnavailableError as error:
+                raise LaterProblem(error.message) from error
+            except RefusedError as error:
+                raise RefusedProblem(error.message) from error
+        raise LaterProblem("Others keep writing to the task")
+
+    async def _write(self, task: McpTask, report: dict[str, Any]) -> None:
+        await self.store.write(task.metadata.name, report, version=task.metadata.resource_version)
+
+    async def _living(self, task_id: str, pod: str) -> McpTask:
+        task = await self._fresh(task_id)
+        _check_pod(task, pod)
+        _check_alive(task)
+        return task
+
+    async def _fresh(self, task_id: str) -> McpTask:
+        try:
+            return await self.store.fresh(task_id)
+        except TaskNotFoundError as error:
+            raise OverProblem(f"{_OVER}: it is not there any more") from error
+        except UnavailableError as error:
+            raise LaterProblem(error.message) from error
+        except RefusedError as error:
+            raise RefusedProblem(error.message) from error
+
+    def _newer(self, task_id: str, task: McpTask) -> McpTask:
+        known = self.store.known(task_id)
+        if known is None:
+            raise OverProblem(f"{_OVER}: it is not there any more")
+        return known
+
+
+def _seen(task: McpTask) -> dict[str, Any]:
+    return {"cancelRequested": is_being_stopped(task)}
+
+
+def _pod_uid(task: McpTask) -> str | None:
+    return None if task.status.job is None else task.status.job.pod_uid
+
+
+def _check_pod(task: McpTask, pod: str) -> None:
+    """That it is the pod of the task's current attempt who speaks.
+
+    Raises:
+        LaterProblem: which pod that is, is not recorded yet.
+        ForeignPodProblem: it is another one.
+    """
+    current = _pod_uid(task)
+    if current is None:
+        if is_over(task):
+            raise OverProblem(_OVER)
+        raise LaterProblem("The pod is not recorded yet: try again")
+    if current != pod:
+        raise ForeignPodProblem("The pod is not the task's current one")
+
+
+def _check_alive(task: McpTask) -> None:
+    if is_over(task):
+        raise OverProblem(_OVER)
+    if task.status.report is not None and task.status.report.result is not None:
+        raise OverProblem("The task has its result")
+
+
+def _check_room_for(question: Question, asked: Any) -> None:
+    if len(asked) >= limits.MAX_QUESTIONS:
+        raise TooLargeProblem(f"A task asks at most {limits.MAX_QUESTIONS} questions")
+    texts = sum(
+        stored_bytes(each.message) + stored_bytes(each.requested_schema) for each in (*asked.values(), question)
+    )
+    if texts > limits.QUESTIONS_STORED_BYTES:
+        raise TooLargeProblem(
+            f"All questions of a task take at most {limits.QUESTIONS_STORED_BYTES} bytes as stored; these take {texts}"
+        )
+
+
+def _check_room(field: str, size: int) -> None:
+    if size > limits.RESULT_STORED_BYTES:
+        raise TooLargeProblem(
+            f"{field}: with the parts before it, it takes {size} bytes as stored; at most "
+            f"{limits.RESULT_STORED_BYTES} are kept",
+            field=field,
+        )

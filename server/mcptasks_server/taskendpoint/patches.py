@@ -1,0 +1,60 @@
+"""What is written of a pod's word: leaves of `status.report`, as merge patches. Pure."""
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+from mcptasks_crds import limits, outcomes
+from mcptasks_crds.task import Progress, Question, Report
+
+from .bodies import ContentBody, ProgressBody, QuestionBody
+
+
+def progress_of(body: ProgressBody, *, pod_uid: str) -> Progress:
+    """A pod's progress as a task keeps it."""
+    message = body.message
+    numbers = f"{body.progress:g}" if body.total is None else f"{body.progress:g}/{body.total:g}"
+    return Progress(
+        progress=body.progress,
+        total=body.total,
+        message=None if message is None else limits.clip(message, limits.PROGRESS_MESSAGE_STORED_BYTES),
+        display=limits.clip(numbers, limits.PROGRESS_DISPLAY_STORED_BYTES),
+        pod_uid=pod_uid,
+    )
+
+
+def progress_patch(progress: Progress) -> dict[str, Any]:
+    """All of it: what it does not say is removed."""
+    return {"progress": progress.model_dump(mode="json", by_alias=True)}
+
+
+def question_of(body: QuestionBody, *, now: datetime) -> Question:
+    """A pod's question as a task keeps it."""
+    return Question(
+        message=body.message,
+        requested_schema=body.requested_schema,
+        asked_at=now,
+        model_may_answer=body.model_may_answer,
+        expiry_seconds=body.expiry_seconds,
+    )
+
+
+def question_patch(key: str, question: Question) -> dict[str, Any]:
+    """One question more."""
+    return {"questions": {key: question.manifest()}}
+
+
+def content_patch(report: Report, body: ContentBody, *, key: str) -> dict[str, Any]:
+    """The parts that there are, and those of the body behind them."""
+    parts = body.content if report.content is None else outcomes.join_arrays(report.content, body.content)
+    return {"content": parts, "contentKeys": [*report.content_keys, key]}
+
+
+def content_key(header: str) -> str:
+    """The hash that is kept of an idempotency key."""
+    return hashlib.sha256(header.encode("utf-8", "surrogateescape")).hexdigest()[: limits.CONTENT_KEY_LENGTH]
+
+
+def result_patch(result: str, progress: Progress | None) -> dict[str, Any]:
+    """The result, and the last progress with it where that is not written yet."""
+    return {"result": result, **({} if progress is None else progress_patch(progress))}
