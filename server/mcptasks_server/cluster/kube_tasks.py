@@ -26,6 +26,7 @@ from mcptasks_server.watching import Watches
 from .cancelled_requests import CancelledRequests
 from .manifests import arguments_secret, needs_secret, task_manifest
 from .patience import UNREACHABLE, persist
+from .request_lookups import RequestLookups
 from .task_index import TaskIndex
 from .task_reads import TaskReads
 from .withdrawals import Withdrawals
@@ -56,6 +57,7 @@ class KubeTaskStore:
     ) -> None:
         self._kube, self._namespace, self._reads, self._index = kube, namespace, reads, index
         self._watches, self._withdrawals, self._metrics, self._clock = watches, withdrawals, metrics, clock
+        self._lookups = RequestLookups(reads.fetch)
         self._cancelled = CancelledRequests(self._cancel_unless_handed_out, clock=clock)
         index.listeners.append(self._cancelled.look_at)
         self._log: Any = structlog.get_logger()
@@ -142,7 +144,7 @@ class KubeTaskStore:
         """The caller's tasks from the index, or, while the watch is late, from the API server."""
         known = self._index.names_of(caller.name)
         if self._reads.is_late():
-            there = await self._reads.fetch({names.CALLER_LABEL: names.label_value(caller.name)})
+            there = await self._reads.fetch(f"{names.CALLER_LABEL}={names.label_value(caller.name)}")
             known = [name for name in self._index.names_of(caller.name) if name in there]
         now = self._clock()
         tasks = (self._reads.known(name) for name in known)
@@ -152,7 +154,7 @@ class KubeTaskStore:
         """Cancel the request's task wherever it is: known here, known to the API server, or still to come."""
         self._cancelled.add(request_key, caller=caller)
         if self._index.of_request(request_key) is None:
-            await self._reads.fetch({names.REQUEST_LABEL: request_key})
+            await self._lookups.look_for(request_key)
         name = self._index.of_request(request_key)
         task = None if name is None else self._reads.known(name)
         cancelling = None if task is None else self._cancelled.look_at(task)

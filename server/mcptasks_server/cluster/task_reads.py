@@ -5,7 +5,7 @@ never less than this replica has written or shown, and nothing while its watch i
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 
@@ -86,14 +86,14 @@ class TaskReads:
         """Whether what is known may be older than it should be."""
         return not self._reflector.is_synced or self._reflector.freshness.is_late(now=self._clock())
 
-    async def fetch(self, labels: Mapping[str, str]) -> frozenset[str]:
-        """Read all tasks with these labels at the API server, so that they are known; gives their names.
+    async def fetch(self, selector: str) -> frozenset[str]:
+        """Read all tasks that a label selector names at the API server, so that they are known; gives their names.
 
         Raises:
             UnavailableError: it did not answer in time.
         """
         self._reflector.suspect()
-        query = {"labelSelector": ",".join(f"{name}={value}" for name, value in labels.items()), "limit": PAGE}
+        query = {"labelSelector": selector, "limit": PAGE}
         found: list[str] = []
         while True:
             try:
