@@ -35,11 +35,11 @@ def create_app(
     endpoint = McpEndpoint(
         modern=ModernEra(
             services=services,
-            callers=callers,
             methods=methods_of(services.packs),
             require_task_name=require_task_name,
         ),
-        legacy=LegacyEra(services=services, callers=callers),
+        legacy=LegacyEra(services=services, knows_callers=callers.knows_callers),
+        callers=callers,
         guards=guards,
         max_body_bytes=max_body_bytes,
         metrics=metrics,

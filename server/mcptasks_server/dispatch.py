@@ -11,6 +11,7 @@ from mcp_types import SERVER_INFO_META_KEY
 from pydantic import BaseModel, ValidationError
 
 from .background import Background
+from .caller import Caller
 from .errors import InvalidParamsError, RpcError
 from .exchange import Exchange, Result
 from .headers import Headers
@@ -79,8 +80,8 @@ class AnyEra(Protocol):
         """The names of the methods that it has."""
         ...
 
-    async def answer(self, message: Message, headers: Headers, outbox: Outbox) -> Answer:
-        """The answer to a request; what comes before it goes into the outbox.
+    async def answer(self, message: Message, headers: Headers, *, caller: Caller, outbox: Outbox) -> Answer:
+        """The answer to a request of a caller; what comes before it goes into the outbox.
 
         Cancelled where its client has gone.
 
@@ -89,7 +90,7 @@ class AnyEra(Protocol):
         """
         ...
 
-    async def take(self, message: Message | Response, headers: Headers) -> None:
+    async def take(self, message: Message | Response, headers: Headers, *, caller: Caller) -> None:
         """Take what has no answer: a notification, or a client's response.
 
         Raises:

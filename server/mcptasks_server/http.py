@@ -14,6 +14,7 @@ from typing import Any, Final
 import structlog
 from aiohttp import web
 
+from .caller import CallerPolicy
 from .dispatch import AnyEra
 from .era import Era, era_of
 from .errors import (
@@ -99,10 +100,17 @@ class McpEndpoint:
     """The one path that speaks MCP."""
 
     def __init__(
-        self, *, modern: AnyEra, legacy: AnyEra, guards: Guards, max_body_bytes: int, metrics: Metrics
+        self,
+        *,
+        modern: AnyEra,
+        legacy: AnyEra,
+        callers: CallerPolicy,
+        guards: Guards,
+        max_body_bytes: int,
+        metrics: Metrics,
     ) -> None:
         self._eras = {Era.MODERN: modern, Era.LEGACY: legacy}
-        self._guards, self._max_body = guards, max_body_bytes
+        self._callers, self._guards, self._max_body = callers, guards, max_body_bytes
         self._metrics = metrics
         self._places = asyncio.Semaphore(LARGE_BODIES_AT_ONCE)
         self._log: Any = structlog.get_logger()
@@ -142,6 +150,8 @@ class McpEndpoint:
             return Reply(status=HTTPStatus.NO_CONTENT, headers=self._guards.preflight_headers(request.headers))
         if request.method != "POST":
             raise WrongVerbError("The MCP endpoint only takes POST")
+        # Before the body: nobody who is unknown has us read or parse anything.
+        caller = await self._callers.caller_of(request.headers)
         body = await self._body(request)
         if len(body) > LARGE_BODY_BYTES:
             await handling.place.take()
@@ -149,23 +159,18 @@ class McpEndpoint:
         handling.message = message
         handling.era = self._eras[era_of(message, request.headers)]
         if isinstance(message, Response) or message.id is None:
-            await handling.era.take(message, request.headers)
+            await handling.era.take(message, request.headers, caller=caller)
             self._count(handling, "ok")
             return Reply(status=HTTPStatus.ACCEPTED)
-        handling.stream = self._stream(request, handling)
-        return await self._answer(request, message, message.id, handling)
-
-    async def _answer(self, request: web.Request, message: Message, message_id: str, handling: Handling) -> Reply:
-        assert handling.era is not None
-        assert handling.stream is not None
+        stream = handling.stream = self._stream(request, handling)
         began = time.perf_counter()
-        answer = await handling.era.answer(message, request.headers, handling.stream.outbox)
+        answer = await handling.era.answer(message, request.headers, caller=caller, outbox=stream.outbox)
         self._count(handling, _outcome_of(answer.result))
-        if not handling.stream.has_begun:
+        if not stream.has_begun:
             self._metrics.request_seconds.labels(handling.label).observe(time.perf_counter() - began)
         if answer.result is None:
             return Reply(status=HTTPStatus.ACCEPTED)
-        return Reply(body=result_response(message_id, answer.result), headers=answer.headers)
+        return Reply(body=result_response(message.id, answer.result), headers=answer.headers)
 
     def _stream(self, request: web.Request, handling: Handling) -> EventStream:
         gauge = self._metrics.open_streams.labels(_KINDS.get(handling.label, "held"))

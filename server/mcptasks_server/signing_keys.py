@@ -32,7 +32,8 @@ def signer_of(directory: Path | None) -> Signer:
     try:
         # A mounted Secret has hidden entries of its own beside the keys.
         files = sorted(file for file in directory.iterdir() if not file.name.startswith(".") and file.is_file())
-        keys = {file.name: file.read_bytes().strip() for file in files}
+        # An editor's line end is no part of a key; all else is, for a key may be any bytes.
+        keys = {file.name: file.read_bytes().removesuffix(b"\n") for file in files}
     except OSError as error:
         raise SigningKeysError(f"cannot be read: {error.strerror or error}") from error
     if not keys:

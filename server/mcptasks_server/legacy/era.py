@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 
 from mcptasks_crds import jsontext
-from mcptasks_server.caller import Caller, CallerPolicy
+from mcptasks_server.caller import Caller
 from mcptasks_server.dispatch import Answer, Services
 from mcptasks_server.era import SUPPORTED_VERSIONS
 from mcptasks_server.errors import (
@@ -16,7 +16,6 @@ from mcptasks_server.errors import (
     MethodNotFoundError,
     ResourceNotFoundError,
     RpcError,
-    UnauthenticatedError,
     UnsupportedVersionError,
 )
 from mcptasks_server.headers import PROTOCOL_VERSION, Headers, value_of
@@ -37,7 +36,6 @@ _BY_STATUS: Final = (
     HeaderMismatchError,
     SessionGoneError,
     SessionRequiredError,
-    UnauthenticatedError,
     UnsupportedVersionError,
     WrongAnswerError,
 )
@@ -49,8 +47,9 @@ class LegacyEra:
 
     name: Final = "legacy"
 
-    def __init__(self, *, services: Services, callers: CallerPolicy) -> None:
-        self._services, self._callers = services, callers
+    def __init__(self, *, services: Services, knows_callers: bool) -> None:
+        """`knows_callers`: whether callers are told apart."""
+        self._services, self._knows_callers = services, knows_callers
         self._replica = Replica.new(services.signer)
         self._log: Any = structlog.get_logger()
 
@@ -62,22 +61,20 @@ class LegacyEra:
     @cached_property
     def _methods(self) -> Mapping[bool, Mapping[str, Operation]]:
         """The methods of sessions with tasks, and without."""
-        knows_callers = self._callers.knows_callers
         return {
-            has_tasks: methods_of(self._services.packs, has_tasks=has_tasks, knows_callers=knows_callers)
+            has_tasks: methods_of(self._services.packs, has_tasks=has_tasks, knows_callers=self._knows_callers)
             for has_tasks in (True, False)
         }
 
-    async def answer(self, message: Message, headers: Headers, outbox: Outbox) -> Answer:
+    async def answer(self, message: Message, headers: Headers, *, caller: Caller, outbox: Outbox) -> Answer:
         """The answer to a request.
 
         Raises:
             RpcError: it failed.
         """
-        caller = await self._caller_of(headers)
+        _check_version(headers)
         if message.method == INITIALIZE:
-            knows_callers = self._callers.knows_callers
-            return initialize(message.params or {}, self._services, caller=caller, knows_callers=knows_callers)
+            return initialize(message.params or {}, self._services, caller=caller, knows_callers=self._knows_callers)
         session = self._session_of(headers, caller)
         operation = self._methods[session.has_tasks].get(message.method)
         if operation is None:
@@ -100,13 +97,13 @@ class LegacyEra:
         except ResourceNotFoundError as error:
             raise UnknownResourceError(error.message, data=error.data) from error
 
-    async def take(self, message: Message | Response, headers: Headers) -> None:
+    async def take(self, message: Message | Response, headers: Headers, *, caller: Caller) -> None:
         """Take a notification, or a client's answer to a request.
 
         Raises:
             RpcError: it is not taken.
         """
-        caller = await self._caller_of(headers)
+        _check_version(headers)
         session = self._session_of(headers, caller)
         if isinstance(message, Response):
             await take_response(message, self._services, session=session, caller=caller, replica=self._replica)
@@ -116,12 +113,6 @@ class LegacyEra:
     def status_of(self, error: RpcError) -> int:
         """200 with the error in the body, but for errors of the transport itself."""
         return error.status if isinstance(error, _BY_STATUS) else 200
-
-    async def _caller_of(self, headers: Headers) -> Caller:
-        version = value_of(headers, PROTOCOL_VERSION)
-        if version is not None and version not in VERSIONS:
-            raise UnsupportedVersionError(version[:64], supported=SUPPORTED_VERSIONS)
-        return await self._callers.caller_of(headers)
 
     def _session_of(self, headers: Headers, caller: Caller) -> Session:
         value = value_of(headers, SESSION_ID)
@@ -148,3 +139,9 @@ class LegacyEra:
         """By what a request of a session is found again: a new one by the first. `request_id`: as JSON text."""
         as_read = json.dumps(jsontext.parse(request_id))  # however its client writes it the second time
         return self._services.signer.digests(Purpose.HELD_REQUEST, session.nonce, as_read)
+
+
+def _check_version(headers: Headers) -> None:
+    version = value_of(headers, PROTOCOL_VERSION)
+    if version is not None and version not in VERSIONS:
+        raise UnsupportedVersionError(version[:64], supported=SUPPORTED_VERSIONS)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mcptasks_server.caller import CallerPolicy
+from mcptasks_server.caller import Caller
 from mcptasks_server.dispatch import Answer, Method, Services, with_server_info
 from mcptasks_server.era import check_notification, envelope_of
 from mcptasks_server.errors import InvalidRequestError, MethodNotFoundError, RpcError
@@ -25,14 +25,13 @@ class ModernEra:
     """Answers modern messages."""
 
     services: Services
-    callers: CallerPolicy
     methods: Mapping[str, Method] = field(default_factory=lambda: METHODS)
     require_task_name: bool = True
     """Whether requests about tasks must carry `Mcp-Name`, as the extension says."""
 
     name: Final = "modern"
 
-    async def answer(self, message: Message, headers: Headers, outbox: Outbox) -> Answer:
+    async def answer(self, message: Message, headers: Headers, *, caller: Caller, outbox: Outbox) -> Answer:
         """The result of a request. What is wrong with it is said in the order of its meaning (see `era`).
 
         Raises:
@@ -42,7 +41,6 @@ class ModernEra:
         method = self.methods.get(message.method)
         if method is None:
             raise MethodNotFoundError
-        caller = await self.callers.caller_of(headers)
         if method.needs_tasks and not envelope.declares_tasks:
             raise lacking_tasks(f"{message.method} belongs to the tasks extension")
         retry = mrtr.retry_of(message, caller=caller, services=self.services)
@@ -53,7 +51,7 @@ class ModernEra:
             result = mrtr.input_required(asked, message, caller=caller, services=self.services)
         return Answer(result=with_server_info(result))
 
-    async def take(self, message: Message | Response, headers: Headers) -> None:
+    async def take(self, message: Message | Response, headers: Headers, *, caller: Caller) -> None:
         """Take a notification. This revision has none from clients that would mean anything here.
 
         Raises:

@@ -64,9 +64,14 @@ class Desk:
         methods = {
             name: Method(run=self._run) for name in ("tools/call", "prompts/get", "resources/read", "tools/list")
         }
-        era = ModernEra(services=services, callers=self._callers, methods=methods)
+        era = ModernEra(services=services, methods=methods)
         endpoint = McpEndpoint(
-            modern=era, legacy=era, guards=Guards(), max_body_bytes=MAX_BODY_BYTES, metrics=self.metrics
+            modern=era,
+            legacy=era,
+            callers=self._callers,
+            guards=Guards(),
+            max_body_bytes=MAX_BODY_BYTES,
+            metrics=self.metrics,
         )
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.router.add_route("*", PATH, endpoint.handle)
