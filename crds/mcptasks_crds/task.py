@@ -128,7 +128,10 @@ class Question(Resource):
     @property
     def expires_at(self) -> datetime:
         """When an answer comes too late."""
-        return self.asked_at + timedelta(seconds=self.expiry_seconds)
+        try:
+            return self.asked_at + timedelta(seconds=self.expiry_seconds)
+        except OverflowError:  # somebody wrote a date near the last one that there is
+            return self.asked_at
 
 
 _ContentKey = Annotated[

@@ -17,7 +17,7 @@ from mcptasks_crds.tool import McpTool
 
 from .cleanup import STOP_NOW_SECONDS
 from .cluster import Cluster
-from .decision import Action, DeleteJob, DeleteTask, RecordEvent, ReleaseJob, RetireJob, StopJob
+from .decision import Action, DeleteJob, DeleteTask, ExtendJob, RecordEvent, ReleaseJob, RetireJob, StopJob
 from .errors import JobRefusedError, NotLeadingError
 from .events import event_manifest
 from .jobs import render
@@ -42,6 +42,8 @@ class Applier:
     leadership: Leadership
     assign_uid: bool = True
     """Whether a pod whose author names no user gets one, or the platform assigns it."""
+    endpoint: str | None = None
+    """Where pods reach the task endpoint; None where there is none."""
     instance: str = field(default_factory=socket.gethostname)
 
     async def find_job(self, task: McpTask) -> Json | None:
@@ -77,7 +79,7 @@ class Applier:
         if tool is None:
             return Refusal(reason=Reason.TOOL_NOT_FOUND, message=f"there is no tool named {task.spec.tool.name}")
         try:
-            manifest = render(task, tool, assign_uid=self.assign_uid)
+            manifest = render(task, tool, assign_uid=self.assign_uid, endpoint=self.endpoint)
         except JobRefusedError as refused:
             return Refusal(reason=refused.reason, message=refused.message)
         if not self.leadership.holds():
@@ -155,6 +157,10 @@ class Applier:
         match action:
             case StopJob():
                 await self._patch_job(action.name, action.uid, {"activeDeadlineSeconds": STOP_NOW_SECONDS})
+            case ExtendJob():
+                await self._patch_job(
+                    action.name, action.uid, {"activeDeadlineSeconds": action.active_deadline_seconds}
+                )
             case DeleteJob():
                 await self._delete_job(action)
             case RetireJob():

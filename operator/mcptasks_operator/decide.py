@@ -4,6 +4,7 @@ The decision is an ordered ladder: each rung is a small function that either kno
 and the last one always answers. Read `LADDER` aloud and you know the operator.
 """
 
+import math
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final, assert_never
@@ -13,7 +14,7 @@ from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import TaskStatus
 
 from .cleanup import STOP_NOW_SECONDS, after_the_end, retirement
-from .decision import Action, Decision, DeleteJob, RecordEvent, StopJob
+from .decision import Action, Decision, DeleteJob, ExtendJob, RecordEvent, StopJob
 from .ending import (
     ended_by_itself,
     gave_a_result,
@@ -22,10 +23,13 @@ from .ending import (
     job_passed_its_deadline,
     pod_failed,
     pod_was_deleted,
+    with_its_parts,
 )
+from .executions import backstop_seconds
 from .expiry import renewal
 from .holding import is_held_back
 from .observation import Observation
+from .podquestions import asks, will_have_waited
 from .situation import Situation
 from .starting import has_no_job, name_is_taken
 from .statuses import ended, living
@@ -34,6 +38,7 @@ from .verdicts import Ask, End, GoOn, Verdict
 from .waiting import image_is_invalid, runs, start_deadline_is_over, waits
 
 _EVENT_NOTE_BYTES: Final = 1000  # the API allows 1024
+_MAX_DEADLINE_SECONDS: Final = 2**31 - 1  # the most that a pod's deadline may be
 _GOOD: Final = frozenset({Reason.SUCCEEDED, Reason.CANCELLED})
 
 LADDER: Final[tuple[Callable[[Situation], Verdict | None], ...]] = (
@@ -52,7 +57,7 @@ LADDER: Final[tuple[Callable[[Situation], Verdict | None], ...]] = (
     job_is_over,
     image_is_invalid,
     start_deadline_is_over,
-    # Here an open question of the pod makes the task InputRequired, and its run limit stands still.
+    asks,
     run_limit_is_over,
     runs,
     waits,
@@ -83,14 +88,14 @@ def _verdict(situation: Situation) -> Verdict:
     for rung in LADDER:
         verdict = rung(situation)
         if verdict is not None:
-            return verdict
+            return with_its_parts(situation, verdict) if isinstance(verdict, End) else verdict
     raise AssertionError("the last rung always answers")
 
 
 def _go_on(situation: Situation, verdict: GoOn) -> Decision:
     status = living(situation, verdict)
-    stop = _stop_job(situation) if verdict.stopping is not None else ()
-    return Decision(status=status, after=stop, look_again_at=_earliest(situation, status, verdict.until))
+    after = _stop_job(situation) if verdict.stopping is not None else _extend_job(situation)
+    return Decision(status=status, after=after, look_again_at=_earliest(situation, status, verdict.until))
 
 
 def _stop_job(situation: Situation) -> tuple[Action, ...]:
@@ -100,6 +105,17 @@ def _stop_job(situation: Situation) -> tuple[Action, ...]:
     if job is None or job.finished or job.deleting or job.active_deadline_seconds == STOP_NOW_SECONDS:
         return ()
     return (StopJob(name=job.name, uid=job.uid),)
+
+
+def _extend_job(situation: Situation) -> tuple[Action, ...]:
+    """The same for however long the answer takes: one write for a question."""
+    job, waiting = situation.job, will_have_waited(situation)
+    if job is None or waiting is None or job.active_deadline_seconds is None or job.finished or job.deleting:
+        return ()
+    seconds = min(backstop_seconds(situation.execution) + math.ceil(waiting.total_seconds()), _MAX_DEADLINE_SECONDS)
+    if job.active_deadline_seconds >= seconds or job.active_deadline_seconds == STOP_NOW_SECONDS:
+        return ()
+    return (ExtendJob(name=job.name, uid=job.uid, active_deadline_seconds=seconds),)
 
 
 def _earliest(situation: Situation, status: TaskStatus, until: datetime | None) -> datetime:

@@ -60,6 +60,15 @@ class StopJob:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExtendJob:
+    """Let Kubernetes' own deadline for the Job be later: its pod waits for an answer, and that time does not count."""
+
+    name: str
+    uid: str
+    active_deadline_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeleteJob:
     """Remove a Job that was held back: it never had a pod, and is never to have one."""
 
@@ -93,7 +102,7 @@ class RecordEvent:
     message: str
 
 
-Action = StopJob | DeleteJob | RetireJob | DeleteTask | RecordEvent
+Action = StopJob | ExtendJob | DeleteJob | RetireJob | DeleteTask | RecordEvent
 
 
 @dataclass(frozen=True, kw_only=True)

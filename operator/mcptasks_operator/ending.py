@@ -1,14 +1,17 @@
 """Rungs about the ends that nobody on our side asked for: the report's, the tool's own, and what Kubernetes tells."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 from mcptasks_crds.jsontext import JsonTextError
+from mcptasks_crds.limits import RESULT_STORED_BYTES, stored_bytes
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import TaskResult
 
 from .decision import ConfirmJob, ConfirmPods
+from .podquestions import waited
 from .results import needs_log, result_of, tool_error
 from .situation import Situation
 from .toolresults import says_error
@@ -32,6 +35,20 @@ def gave_a_result(situation: Situation) -> Verdict | None:
         message="the tool reported an error" if is_error else "completed",
         result=TaskResult(source="report"),
     )
+
+
+def with_its_parts(situation: Situation, end: End) -> End:
+    """The same end, unless what it gives leaves no room for the parts that the pod had added before."""
+    inline, report = None if end.result is None else end.result.inline, situation.status.report
+    if inline is None or report is None or report.content is None:
+        return end
+    size = stored_bytes(inline) + stored_bytes(report.content)
+    if size <= RESULT_STORED_BYTES:
+        return end
+    message = (
+        f"the result and the parts that the tool had added take {size} bytes as stored: more than {RESULT_STORED_BYTES}"
+    )
+    return replace(failed(Reason.RESULT_TOO_LARGE, message), log_tail=end.log_tail)
 
 
 def ended_by_itself(situation: Situation) -> Verdict | None:
@@ -61,7 +78,8 @@ def job_passed_its_deadline(situation: Situation) -> Verdict | None:
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())
     started = situation.started_at
-    if started is None or situation.now < started + timedelta(seconds=situation.execution.timeout_seconds):
+    limit = timedelta(seconds=situation.execution.timeout_seconds)
+    if started is None or situation.now < started + limit + waited(situation):
         return failed(Reason.JOB_FAILED, f"Kubernetes ended the Job: {job.failure_message or _DEADLINE}")
     message = f"stopped: it ran longer than its limit of {situation.execution.timeout_seconds} s"
     return needs_log(situation) or tool_error(

@@ -19,6 +19,17 @@ MAX_TIMEOUT_SECONDS: Final = 31_536_000
 _EXECUTION = TypeAdapter(Execution)
 
 
+BACKSTOP_SLACK_SECONDS: Final = 60
+"""How much later than the operator Kubernetes itself ends a task's pod: only where the operator is dead."""
+
+
+def backstop_seconds(execution: Execution) -> int:
+    """The Job's own deadline, as long as its pod has waited for no answer."""
+    return (
+        execution.start_deadline_seconds + execution.timeout_seconds + execution.grace_seconds + BACKSTOP_SLACK_SECONDS
+    )
+
+
 def execution_of(tool: McpTool, pod: Json) -> Execution:
     """What is kept of a tool whose pod is complete (its grace is set)."""
     schema = tool.spec.output_schema

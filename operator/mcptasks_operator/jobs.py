@@ -3,7 +3,7 @@
 Pure: the same task and tool give the same Job, so that a second POST of it changes nothing.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from mcptasks_crds import arguments, jsontext, names
 from mcptasks_crds.asking import open_questions
@@ -14,23 +14,20 @@ from mcptasks_crds.task import McpTask
 from mcptasks_crds.tool import McpTool
 
 from .errors import JobRefusedError
-from .executions import execution_of, execution_to_json
+from .executions import backstop_seconds, execution_of, execution_to_json
 from .hardening import harden
 from .podcontract import give_task, inline_arguments
 from .references import argument_references
 from .refusals import refusals
 from .templates import read_template
 
-DEADLINE_SLACK_SECONDS: Final = 60
-"""How much later than the operator Kubernetes itself ends a task's pod: only where the operator is dead."""
 
-
-def render(task: McpTask, tool: McpTool, *, assign_uid: bool = True) -> dict[str, Any]:
+def render(task: McpTask, tool: McpTool, *, assign_uid: bool = True, endpoint: str | None = None) -> dict[str, Any]:
     """The manifest of the Job that runs a task.
 
     Arguments that stand in the task are held against the tool's input schema, for a task may have been written by
     hand; those in a Secret were checked by whoever wrote it. `assign_uid=False` leaves the user of a pod whose author
-    names none to the platform.
+    names none to the platform. `endpoint`: where the pod reaches the task endpoint; None where there is none.
 
     Raises:
         JobRefusedError: there can be no Job; the message names the field, of the tool or of the arguments.
@@ -38,28 +35,30 @@ def render(task: McpTask, tool: McpTool, *, assign_uid: bool = True) -> dict[str
     text = inline_arguments(task)
     if text is not None:
         _check_arguments(text, tool)
-    return render_unchecked(task, tool, assign_uid=assign_uid)
+    return render_unchecked(task, tool, assign_uid=assign_uid, endpoint=endpoint)
 
 
-def render_unchecked(task: McpTask, tool: McpTool, *, assign_uid: bool = True) -> dict[str, Any]:
+def render_unchecked(
+    task: McpTask, tool: McpTool, *, assign_uid: bool = True, endpoint: str | None = None
+) -> dict[str, Any]:
     """The manifest of a task's Job, whether or not its arguments conform: for the trial of a tool.
 
     Raises:
         JobRefusedError: there can be no Job; the message names the field of the tool.
     """
     try:
-        return _render(task, tool, assign_uid=assign_uid)
+        return _render(task, tool, assign_uid=assign_uid, endpoint=endpoint)
     except RecursionError as error:
         raise JobRefusedError(Reason.TOOL_INVALID, "job.template or a schema is nested too deeply") from error
 
 
-def _render(task: McpTask, tool: McpTool, *, assign_uid: bool) -> Json:
+def _render(task: McpTask, tool: McpTool, *, assign_uid: bool, endpoint: str | None) -> Json:
     template = read_template(tool.spec.job.template)
     for refusal in refusals(template, tool=tool):
         raise JobRefusedError(Reason.TOOL_INVALID, refusal)
     required = _required_variables(template, task=task, tool=tool)
     harden(template, assign_uid=assign_uid)
-    give_task(template, task=task, tool=tool, required=required)
+    give_task(template, task=task, tool=tool, required=required, endpoint=endpoint)
     labels = {
         names.MANAGED_BY_LABEL: names.MANAGED_BY,
         names.TASK_LABEL: task.metadata.name,
@@ -91,10 +90,7 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool) -> Json:
             # The tool is taken as it was when it was called; the answer is waited for with the Job there already.
             **({"suspend": True} if waits else {}),
             "podReplacementPolicy": "Failed",
-            "activeDeadlineSeconds": execution.start_deadline_seconds
-            + execution.timeout_seconds
-            + execution.grace_seconds
-            + DEADLINE_SLACK_SECONDS,
+            "activeDeadlineSeconds": backstop_seconds(execution),
             "template": template,
         },
     }

@@ -1,4 +1,4 @@
-"""The contract with the pod, level 1: what a task gives its pod as environment and as files.
+"""The contract with the pod: what a task gives its pod as environment and as files, the way to the endpoint included.
 
 Everything here works on a template that was read by `templates.read_template`, in place.
 """
@@ -23,6 +23,13 @@ ANSWERS_FILE: Final = f"{names.CONTRACT_PATH}/{_ANSWERS_KEY}"
 """What `$MCPTASK_ANSWERS` names."""
 
 
+_TOKEN_KEY: Final = "token"  # noqa: S105  # a file's name
+TOKEN_FILE: Final = f"{names.CONTRACT_PATH}/{_TOKEN_KEY}"
+"""What `$MCPTASK_TOKEN_FILE` names."""
+TOKEN_SECONDS: Final = 3600
+"""For how long a token is good. The kubelet writes a new one well before that."""
+
+
 def inline_arguments(task: McpTask) -> str | None:
     """The arguments that stand in the task, as JSON text; None where they are in a Secret."""
     if task.spec.arguments_from is not None:
@@ -42,11 +49,11 @@ def answers_text(task: McpTask) -> str:
     return "{" + ",".join(given) + "}"
 
 
-def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozenset[str]) -> None:
+def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozenset[str], endpoint: str | None) -> None:
     """Give each container of the pod the task: its arguments as variables and as a file, and where the result goes.
 
     `required` names the variables that Kubernetes itself expands in a command: a pod in which one of them is missing
-    must not start, for its program would see the text `$(ARG_...)`.
+    must not start, for its program would see the text `$(ARG_...)`. `endpoint`: where the task endpoint is reached.
     """
     pod = template["spec"]
     text = inline_arguments(task)
@@ -55,13 +62,14 @@ def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozens
     template["metadata"]["annotations"][names.ANSWERS_ANNOTATION] = answers_text(task)
     given = _argument_environment(task, tool, required=required)
     for _, container in containers(pod):
-        own = _own_environment(task=task, tool=tool, is_main=container is main_container(pod))
+        is_main = container is main_container(pod)
+        own = _own_environment(task=task, tool=tool, endpoint=endpoint, is_main=is_main)
         # First of all, so that an author's own variables may be made of ours.
         container["env"] = [*given, *own, *container.get("env", ())]
         container.setdefault("volumeMounts", []).append(
             {"name": names.CONTRACT_VOLUME, "mountPath": names.CONTRACT_PATH, "readOnly": True}
         )
-    pod.setdefault("volumes", []).append(_volume(task))
+    pod.setdefault("volumes", []).append(_volume(task, has_token=endpoint is not None))
 
 
 def _argument_environment(task: McpTask, tool: McpTool, *, required: frozenset[str]) -> list[Json]:
@@ -81,13 +89,16 @@ def _argument_environment(task: McpTask, tool: McpTool, *, required: frozenset[s
     return [_variable(name, value) for name, value in variables.items()]
 
 
-def _own_environment(*, task: McpTask, tool: McpTool, is_main: bool) -> list[Json]:
+def _own_environment(*, task: McpTask, tool: McpTool, endpoint: str | None, is_main: bool) -> list[Json]:
     values: Mapping[str, str] = {
         "MCPTASK_ID": task.metadata.name,
         "MCPTASK_TOOL": tool.name,
         "MCPTASK_ARGUMENTS": ARGUMENTS_FILE,
         "MCPTASK_ANSWERS": ANSWERS_FILE,
     }
+    if endpoint is not None:
+        url = f"{endpoint}{names.TASKS_PATH}/{task.metadata.name}"
+        values = {**values, "MCPTASK_URL": url, "MCPTASK_TOKEN_FILE": TOKEN_FILE}
     if is_main:  # the file is a container's own, and nobody reads another one's
         values = {**values, "MCPTASK_RESULT": TERMINATION_MESSAGE_PATH}
     return [_variable(name, value) for name, value in values.items()]
@@ -97,8 +108,8 @@ def _variable(name: str, value: str) -> Json:
     return {"name": name, "value": escape(value)}
 
 
-def _volume(task: McpTask) -> Json:
-    """One projected volume; the task endpoint's token will be another source of it."""
+def _volume(task: McpTask, *, has_token: bool) -> Json:
+    """One projected volume, of all that a pod is given as files."""
     annotated = [_annotated(_ANSWERS_KEY, names.ANSWERS_ANNOTATION)]
     secrets: list[Json] = []
     if task.spec.arguments_from is not None:
@@ -106,10 +117,10 @@ def _volume(task: McpTask) -> Json:
         secrets = [{"secret": {"name": task.spec.arguments_from.secret_name, "items": items}}]
     else:
         annotated = [_annotated(arguments.ARGUMENTS_KEY, names.ARGUMENTS_ANNOTATION), *annotated]
-    return {
-        "name": names.CONTRACT_VOLUME,
-        "projected": {"sources": [*secrets, {"downwardAPI": {"items": annotated}}]},
-    }
+    audience = names.task_audience(task.metadata.name)
+    token = {"serviceAccountToken": {"audience": audience, "expirationSeconds": TOKEN_SECONDS, "path": _TOKEN_KEY}}
+    sources = [*secrets, {"downwardAPI": {"items": annotated}}, *([token] if has_token else [])]
+    return {"name": names.CONTRACT_VOLUME, "projected": {"sources": sources}}
 
 
 def _annotated(file: str, annotation: str) -> Json:

@@ -62,7 +62,7 @@ class Operator:
             least_delay=_asked_delay,
         )
         catalogue = Catalogue(self.store)
-        namespace, assign_uid = self.settings.namespace, self.settings.assign_uid
+        namespace, assign_uid, endpoint = self.settings.namespace, self.settings.assign_uid, self.settings.endpoint
         self._tasks = TaskReconciler(
             store=self.store,
             catalogue=catalogue,
@@ -72,6 +72,7 @@ class Operator:
                 namespace=namespace,
                 leadership=self.leadership,
                 assign_uid=assign_uid,
+                endpoint=endpoint,
             ),
             logs=LogReader(cluster=metered, namespace=namespace),
             metrics=self.metrics,
@@ -84,6 +85,7 @@ class Operator:
             namespace=namespace,
             clock=_now,
             assign_uid=assign_uid,
+            endpoint=endpoint,
         )
         self._resync = Resync(
             cluster=metered,

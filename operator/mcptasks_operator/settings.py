@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+from urllib.parse import urlsplit
 
 from .errors import SettingsError
 
@@ -30,6 +31,8 @@ class Settings:
     """How many tasks and tools are worked on at the same time."""
     assign_uid: bool = True
     """Whether a pod whose author names no user runs as one of ours; off where the platform assigns users."""
+    endpoint: str | None = None
+    """Where tasks' pods reach the server's task endpoint (`http://HOST:PORT`); None: they are not told of any."""
     resync_seconds: float = 30.0
     """How often everything is listed anew."""
 
@@ -50,6 +53,7 @@ class Settings:
             context=environment.get("MCPTASKS_CONTEXT") or None,
             workers=_whole(environment, "MCPTASKS_OPERATOR_WORKERS", default=cls.workers, lowest=1, highest=1_000),
             assign_uid=_choice(environment, "MCPTASKS_ASSIGN_UID", default="true", choices=("true", "false")) == "true",
+            endpoint=_url(environment, "MCPTASKS_TASK_ENDPOINT"),
             resync_seconds=_whole(
                 environment, "MCPTASKS_RESYNC_SECONDS", default=int(cls.resync_seconds), lowest=1, highest=60
             ),
@@ -74,6 +78,16 @@ def _whole(environment: Mapping[str, str], name: str, *, default: int, lowest: i
     if not lowest <= number <= highest:
         raise SettingsError(f"{name}: {number} is not between {lowest} and {highest}")
     return number
+
+
+def _url(environment: Mapping[str, str], name: str) -> str | None:
+    text = (environment.get(name) or "").rstrip("/")
+    if not text:
+        return None
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise SettingsError(f"{name}: {text!r} is not an address such as http://mcptasks-tasks.ns.svc:8082")
+    return text
 
 
 def _choice(environment: Mapping[str, str], name: str, *, default: str, choices: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import JobSeen, TaskError, TaskStatus, ToolSeen
 
 from .expiry import expiry, lease
+from .podquestions import closed
 from .situation import NEVER_RAN, Situation
 from .verdicts import End, GoOn
 
@@ -55,7 +56,11 @@ def ended(situation: Situation, verdict: End) -> TaskStatus:
 
 def _seen(situation: Situation, *, pod_is_news: bool) -> TaskStatus:
     old = situation.status
-    update: dict[str, object] = {"tool": old.tool or _tool(situation), "job": _job(situation, pod_is_news=pod_is_news)}
+    update: dict[str, object] = {
+        "tool": old.tool or _tool(situation),
+        "job": _job(situation, pod_is_news=pod_is_news),
+        "answers": closed(situation),
+    }
     if pod_is_news:
         update |= {
             "attempts": max(old.attempts, len(situation.seen.pods)),

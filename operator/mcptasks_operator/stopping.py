@@ -12,6 +12,7 @@ from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import Stopping
 
 from .decision import ConfirmJob, ConfirmPods
+from .podquestions import waited
 from .results import log_tail, needs_log, tool_error
 from .situation import Situation, is_over
 from .verdicts import Ask, End, GoOn, Verdict
@@ -39,9 +40,11 @@ def run_limit_is_over(situation: Situation) -> Verdict | None:
 
 
 def run_limit(situation: Situation) -> datetime | None:
-    """When a running tool has run for as long as it may. (Time in which it waits for an answer will not count.)"""
+    """When a running tool has run for as long as it may. Time in which it waited for an answer does not count."""
     since = None if situation.container is None else situation.container.running_since
-    return None if since is None else since + timedelta(seconds=situation.execution.timeout_seconds)
+    if since is None:
+        return None
+    return since + timedelta(seconds=situation.execution.timeout_seconds) + waited(situation)
 
 
 def is_stopping(situation: Situation) -> Verdict | None:

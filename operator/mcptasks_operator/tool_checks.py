@@ -75,13 +75,13 @@ def environment_gap(tool: McpTool) -> str | None:
     return f"These properties have no variable and are only in the file $MCPTASK_ARGUMENTS: {listed}"
 
 
-def trial_job(tool: McpTool, *, assign_uid: bool = True) -> dict[str, Any]:
+def trial_job(tool: McpTool, *, assign_uid: bool = True, endpoint: str | None = None) -> dict[str, Any]:
     """The Job of a call without arguments, for a server-side dry run. It must not be created.
 
     Raises:
         JobRefusedError: there can be no Job; `tool_problems` says so too.
     """
-    return render_unchecked(_trial_task(tool), tool, assign_uid=assign_uid)
+    return render_unchecked(_trial_task(tool), tool, assign_uid=assign_uid, endpoint=endpoint)
 
 
 def name_conflicts(tools: Iterable[McpTool]) -> Mapping[str, ToolProblem]:

@@ -36,6 +36,8 @@ class ToolReconciler:
     namespace: str
     clock: Callable[[], datetime]
     assign_uid: bool = True
+    endpoint: str | None = None
+    """Where pods reach the task endpoint; None where there is none."""
     tried: dict[str, datetime] = field(default_factory=dict)
     """When a refused Job was last tried, by the tool's uid. Lost with the process: then it is tried once more."""
 
@@ -78,7 +80,7 @@ class ToolReconciler:
         return None
 
     async def _try(self, tool: McpTool) -> Verdict:
-        manifest = trial_job(tool, assign_uid=self.assign_uid)
+        manifest = trial_job(tool, assign_uid=self.assign_uid, endpoint=self.endpoint)
         try:
             await self.cluster.create(JOBS, self.namespace, manifest, dryRun="All", fieldValidation="Strict")
         except ConflictError:  # a Job of that name exists: the API server says so after it has accepted all the rest

@@ -1,0 +1,80 @@
+"""What a task's running pod asks: how its questions were closed, and for how long it has waited. Pure.
+
+An answer stands in `spec.answers` as soon as it is given; `status.answers` says when it was seen, or that the time for
+it was over. So the time that a pod has waited, which does not count towards its run limit, can be told from the object
+alone, after any restart.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from mcptasks_crds.asking import pod_questions
+from mcptasks_crds.phases import Phase
+from mcptasks_crds.task import AnswerRoad, AnswerSeen, Question
+
+from .situation import Situation
+from .verdicts import GoOn, Verdict
+
+
+def asks(situation: Situation) -> Verdict | None:
+    """The pod waits for an answer: its run limit stands still, until the time for the answer is over."""
+    waiting = _open(situation)
+    if not waiting or situation.container is None or situation.container.running_since is None:
+        return None
+    return GoOn(
+        phase=Phase.INPUT_REQUIRED,
+        message=f"waiting for an answer: {', '.join(sorted(waiting))}",
+        until=min(question.expires_at for question in waiting.values()),
+    )
+
+
+def closed(situation: Situation) -> dict[str, AnswerSeen]:
+    """How each of the pod's questions was closed that is not open any more."""
+    task = situation.task
+    found = dict(situation.status.answers)
+    for key, question in pod_questions(task).items():
+        if key in found:
+            continue
+        if key in task.spec.answers:
+            found[key] = AnswerSeen(at=situation.now, road=AnswerRoad.CALLER)
+        elif situation.now >= question.expires_at:
+            found[key] = AnswerSeen(at=question.expires_at, road=AnswerRoad.EXPIRED)
+    return found
+
+
+def waited(situation: Situation) -> timedelta:
+    """For how long the pod that runs has waited for answers by now; several at once count once."""
+    ends = {key: seen.at for key, seen in closed(situation).items()}
+    return _together(situation, {key: ends.get(key, situation.now) for key in pod_questions(situation.task)})
+
+
+def will_have_waited(situation: Situation) -> timedelta | None:
+    """The most that it will have waited once no question is open any more; None where none is open."""
+    waiting = _open(situation)
+    if not waiting:
+        return None
+    ends = {key: seen.at for key, seen in closed(situation).items()}
+    return _together(situation, ends | {key: question.expires_at for key, question in waiting.items()})
+
+
+def _open(situation: Situation) -> dict[str, Question]:
+    done = closed(situation)
+    return {key: question for key, question in pod_questions(situation.task).items() if key not in done}
+
+
+def _together(situation: Situation, ends: Mapping[str, datetime]) -> timedelta:
+    since = situation.started_at if situation.container is None else situation.container.running_since
+    asked = pod_questions(situation.task)
+    spans = ((asked[key].asked_at, end) for key, end in ends.items() if key in asked)
+    return _covered((start if since is None else max(start, since), end) for start, end in spans)
+
+
+def _covered(spans: Iterable[tuple[datetime, datetime]]) -> timedelta:
+    """How much time lies in at least one of the spans."""
+    total, reached = timedelta(), None
+    for start, end in sorted(spans):
+        begin = start if reached is None else max(start, reached)
+        if end > begin:
+            total += end - begin
+            reached = end
+    return total
