@@ -13,6 +13,7 @@ from mcptasks_server.dispatch import Services, parsed
 from mcptasks_server.era import TASKS_EXTENSION
 from mcptasks_server.errors import InvalidParamsError, NotAcceptableError
 from mcptasks_server.exchange import Exchange, Result
+from mcptasks_server.operations import Door, Phase
 from mcptasks_server.projection import is_over
 from mcptasks_server.tasks import TaskNotFoundError
 from mcptasks_server.watching import Topic
@@ -31,6 +32,7 @@ from .notifications import (
 MOST_TASKS: Final = 1000
 """How many tasks one stream tells of."""
 READS_AT_ONCE: Final = 16
+"""In all streams that are being opened. Ids that nobody knows are looked for at the API server, one by one."""
 
 
 class TaskTeller:
@@ -103,13 +105,14 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._notifications, self._feeds = TaskNotifications(), Feeds()
+        self._places = asyncio.Semaphore(READS_AT_ONCE)
 
     async def listen(self, services: Services, exchange: Exchange) -> Result:
         """Acknowledge, then tell; the result says that nothing more comes."""
         wanted = _wanted(exchange)
         if not exchange.outbox.is_heard:
             raise NotAcceptableError("subscriptions/listen is answered by a stream: accept text/event-stream")
-        tasks = await _visible(wanted.task_ids or (), services, exchange)
+        tasks = await self._visible(wanted.task_ids or (), services, exchange)
         found = [task.metadata.name for task in tasks]
         ends_stream = wanted.task_ids is not None and not wanted.tools_list_changed
         teller = TaskTeller(exchange, self._notifications, tasks, ends_stream=ends_stream)
@@ -119,10 +122,25 @@ class Subscriptions:
                 tools = asyncio.create_task(_tell_of_tools(services, exchange))
                 more.callback(tools.cancel)
                 ends.add(tools)
+            door = Door.PLAIN if wanted.task_ids is None else Door.EXTENSION
+            more.enter_context(services.operations.under_way(exchange, Phase.LISTEN, door=door))
             await exchange.outbox.send(acknowledgement(exchange.id, _accepted(wanted, found)))
             teller.begin()
             await _until_it_ends(ends, services=services, exchange=exchange)
         return {"resultType": "complete", "_meta": subscription_meta(exchange.id)}
+
+    async def _visible(self, ids: Iterable[str], services: Services, exchange: Exchange) -> list[McpTask]:
+        """The tasks with these ids that are the caller's. Unknown, foreign and expired ones are absent alike."""
+
+        async def read(task_id: str) -> McpTask | None:
+            async with self._places:
+                try:
+                    return await services.tasks.get(task_id, caller=exchange.caller)
+                except TaskNotFoundError:
+                    return None
+
+        found = await asyncio.gather(*(read(task_id) for task_id in dict.fromkeys(ids)))
+        return [task for task in found if task is not None]
 
 
 def _wanted(exchange: Exchange) -> ListenFilter:
@@ -155,21 +173,6 @@ def _accepted(wanted: ListenFilter, found: list[str]) -> Mapping[str, Any]:
     if wanted.task_ids is not None:
         accepted["taskIds"] = found
     return accepted
-
-
-async def _visible(ids: Iterable[str], services: Services, exchange: Exchange) -> list[McpTask]:
-    """The tasks with these ids that are the caller's. Unknown, foreign and expired ones are absent alike."""
-    places = asyncio.Semaphore(READS_AT_ONCE)
-
-    async def read(task_id: str) -> McpTask | None:
-        async with places:
-            try:
-                return await services.tasks.get(task_id, caller=exchange.caller)
-            except TaskNotFoundError:
-                return None
-
-    found = await asyncio.gather(*(read(task_id) for task_id in dict.fromkeys(ids)))
-    return [task for task in found if task is not None]
 
 
 async def _tell_of_tools(services: Services, exchange: Exchange) -> None:
