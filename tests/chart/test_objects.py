@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mcptasks_crds import names
 from mcptasks_operator.settings import Settings as OperatorSettings
 from mcptasks_server.settings import settings_from
 
@@ -28,6 +29,7 @@ DEFAULT_OBJECTS = {
     "Service/demo-mcptasks-operator",
     "Service/demo-mcptasks-server",
     "Service/demo-mcptasks-server-metrics",
+    "Service/demo-mcptasks-server-tasks",
     "ServiceAccount/demo-mcptasks-operator",
     "ServiceAccount/demo-mcptasks-server",
 }
@@ -104,16 +106,56 @@ def test_services_and_budget_select_the_pods_that_they_are_for(
         for (kind, name), selector in selectors.items():
             wanted = selector.get("matchLabels", selector)
             selected = [pod for pod, found in labels.items() if wanted.items() <= found.items()]
-            assert selected == [f"Deployment/{name.removesuffix('-metrics')}"], (kind, name)
+            assert selected == [f"Deployment/{of_service(name)}"], (kind, name)
 
 
 def test_a_service_sends_to_ports_that_the_container_has(render: Callable[..., Any]) -> None:
     release = render()
     for service in release.of_kind("Service"):
-        name = service["metadata"]["name"].removesuffix("-metrics")
+        name = of_service(service["metadata"]["name"])
         (container,) = release.of("Deployment", name)["spec"]["template"]["spec"]["containers"]
         ports = {port["name"] for port in container["ports"]}
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+
+
+def of_service(name: str) -> str:
+    """The Deployment whose pods a Service of that name is for."""
+    return name.removesuffix("-metrics").removesuffix("-tasks")
+
+
+def test_only_pods_of_tasks_may_reach_the_port_that_is_for_them(
+    render: Callable[..., Any], everything: Mapping[str, Any]
+) -> None:
+    (rule,) = (
+        rule
+        for rule in render(everything).of("NetworkPolicy", "-server")["spec"]["ingress"]
+        if {"port": "tasks"} in rule["ports"]
+    )
+
+    assert rule["ports"] == [{"port": "tasks"}]
+    assert rule["from"] == [
+        {
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "agents"}},
+            "podSelector": {
+                "matchLabels": {names.MANAGED_BY_LABEL: names.MANAGED_BY},
+                "matchExpressions": [{"key": names.TASK_LABEL, "operator": "Exists"}],
+            },
+        }
+    ]
+
+
+def test_the_operator_tells_pods_of_the_service_that_is_for_them(
+    render: Callable[..., Any], everything: Mapping[str, Any]
+) -> None:
+    release = render({"clusterDomain": "example.internal"})
+    service = release.of("Service", "-tasks")
+    told = OperatorSettings.from_environment(environment(release.of("Deployment", "-operator"))).endpoint
+
+    (port,) = service["spec"]["ports"]
+    assert told == f"http://{service['metadata']['name']}.here.svc.example.internal:{port['port']}"
+    assert service["spec"]["sessionAffinity"] == "ClientIP"
+    elsewhere = environment(render(everything).of("Deployment", "-operator"))["MCPTASKS_TASK_ENDPOINT"]
+    assert elsewhere == "http://gateway.agents.svc:8000"
 
 
 def test_metrics_are_not_on_the_service_that_may_be_open_to_the_world(render: Callable[..., Any]) -> None:
@@ -165,6 +207,7 @@ def test_operator_and_server_understand_what_they_are_told(
     assert {"everything-server.here.svc", "tasks.example.com:8443"} <= server.allowed_hosts
     assert server.allowed_origins == {"https://chat.example.com"}
     assert server.require_task_name_header is False
+    assert (server.task_port, server.progress_writes_per_second) == (8082, 20)
 
 
 def test_numbers_reach_the_server_as_they_were_written(render: Callable[..., Any]) -> None:

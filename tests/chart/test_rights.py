@@ -18,6 +18,7 @@ OPERATOR = {
     ("events.k8s.io", "events"): {"create"},
 }
 SERVER = {
+    ("mcptasks.dev", "mcptasks/status"): {"patch"},
     ("mcptasks.dev", "mcptasks"): {"get", "list", "watch", "create", "patch", "delete"},
     ("mcptasks.dev", "mcptools"): {"list", "watch"},
     ("", "secrets"): {"create"},

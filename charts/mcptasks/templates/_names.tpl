@@ -29,6 +29,10 @@ Every name of an object, once. Kubernetes allows 63 characters; the longest suff
 {{ include "mcptasks.server.fullname" . }}-metrics
 {{- end }}
 
+{{- define "mcptasks.server.tasks.fullname" -}}
+{{ include "mcptasks.server.fullname" . }}-tasks
+{{- end }}
+
 {{- define "mcptasks.server.signingKeys.fullname" -}}
 {{ include "mcptasks.server.fullname" . }}-keys
 {{- end }}
@@ -62,4 +66,9 @@ Every name of an object, once. Kubernetes allows 63 characters; the longest suff
 {{- $name := include "mcptasks.server.fullname" . }}
 {{- $namespace := .Release.Namespace }}
 {{- list $name (printf "%s.%s" $name $namespace) (printf "%s.%s.svc" $name $namespace) (printf "%s.%s.svc.%s" $name $namespace .Values.clusterDomain) | join "," }}
+{{- end }}
+
+{{- /* Where tasks' pods reach the server. */}}
+{{- define "mcptasks.taskEndpoint" -}}
+{{- default (printf "http://%s.%s.svc.%s:8082" (include "mcptasks.server.tasks.fullname" .) .Release.Namespace .Values.clusterDomain) .Values.tasks.endpoint }}
 {{- end }}
