@@ -16,6 +16,7 @@ from .ending import TaskCancelledError, TaskFailedError, outcome_of
 from .exchange import TASK_CLAIM, Exchange, Result
 from .following import follow
 from .handles import WAIT_SECONDS, handle_result
+from .jsonrpc import quoted
 from .pages import PastTheEndError, page_of
 from .projection import detailed_task, is_over, status_message
 from .questions import a_model_is_asked
@@ -55,7 +56,7 @@ async def task_answer(services: Services, exchange: Exchange, arguments: Mapping
     asked = open_questions(await services.tasks.get(task_id, caller=exchange.caller))
     if key not in asked:
         others = ", ".join(f"`{each}`" for each in asked) or "nothing"
-        return failed(f"Task {task_id} does not ask `{key}`, or not any more. It asks {others}.")
+        return failed(f"Task {task_id} does not ask {quoted(key)}, or not any more. It asks {others}.")
     if not asked[key].model_may_answer:
         return failed(
             f"Refused: the question `{key}` is for a person, not for a model. Tell the user that the task waits for "

@@ -41,3 +41,8 @@ def door_of(tool: JobTool, abilities: Abilities) -> Door | Refused:
             return Refused(required=False) if abilities.wants_task else Held(seconds=None)
         case TaskSupport.OPTIONAL:
             return Handle() if abilities.takes_task else Held(seconds=tool.hold_seconds)
+
+
+def door_without_tool(abilities: Abilities) -> Door:
+    """The door of a call that goes on though its tool is not there any more."""
+    return Handle() if abilities.takes_task else Held(seconds=None)

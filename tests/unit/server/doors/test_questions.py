@@ -9,7 +9,7 @@ import pytest
 
 from mcptasks_crds.task import McpTask
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_server.testing import InMemoryTaskStore
+from mcptasks_server.testing import FixedCatalogue, InMemoryTaskStore, ready_tool
 from mcptasks_server.testing.contract import over
 from mcptasks_server.testing.wire import WITH_FORMS, WITH_TASKS, Wire
 
@@ -132,6 +132,27 @@ async def test_a_question_in_the_middle_is_asked_and_each_retry_goes_on_with_the
         late = await wire.call("tools/call", {"name": "waits"} | retry(again, start=NO), capabilities=FORMS)
         assert late.result["content"] == answer.result["content"]
     assert len(store.created) == 1
+
+
+@pytest.mark.parametrize("capabilities", [FORMS, WITH_FORMS])
+async def test_a_retry_goes_on_with_its_task_whatever_has_become_of_the_tool(
+    wire: Wire, store: InMemoryTaskStore, catalogue: FixedCatalogue, capabilities: Mapping[str, Any]
+) -> None:
+    asked = (await wire.call("tools/call", {"name": "waits"}, capabilities=FORMS)).result
+    task_id = now(store).metadata.name
+    await store.write_status(task_id, over())
+    params = {"name": "waits"} | retry(asked, start=YES)
+
+    catalogue.offer()
+    gone = (await wire.call("tools/call", params, capabilities=capabilities)).result
+    catalogue.offer(ready_tool("waits", input_schema={"type": "object", "required": ["new"]}))
+    edited = (await wire.call("tools/call", params, capabilities=capabilities)).result
+
+    for result in (gone, edited):
+        if capabilities is FORMS:
+            assert result["content"] == [{"type": "text", "text": "1.0"}]
+        else:
+            assert result["taskId"] == task_id
 
 
 async def test_a_retry_whose_task_is_gone_is_told_so(wire: Wire, store: InMemoryTaskStore) -> None:
