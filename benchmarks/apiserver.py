@@ -32,9 +32,7 @@ async def service_account(kube: Kube, namespace: str) -> AsyncIterator[str]:
     flow = f"{namespace}-{ACCOUNT}"
     await kube.request("POST", _FLOWS, body=_exempt(flow, namespace))
     try:
-        answer = await kube.request(
-            "POST", f"{accounts}/{ACCOUNT}/token", body={"spec": {"expirationSeconds": 3600}}
-        )
+        answer = await kube.request("POST", f"{accounts}/{ACCOUNT}/token", body={"spec": {"expirationSeconds": 3600}})
         yield str(json.loads(answer)["status"]["token"])
     finally:
         await kube.request("DELETE", f"{_FLOWS}/{flow}")

@@ -115,8 +115,14 @@ def _working(now: str, *, progress: float) -> Json:
 def _finished(now: str) -> Json:
     result = json.dumps({"content": [{"type": "text", "text": "the sum is 42\n" * 8}], "isError": False})
     return {
-        **{"phase": "Completed", "reason": "Succeeded", "attempts": 1, "exitCode": 0, "result": {"inline": result}},
-        **{"startedAt": now, "lastUpdatedAt": now, "finishedAt": now},
+        "phase": "Completed",
+        "reason": "Succeeded",
+        "attempts": 1,
+        "exitCode": 0,
+        "result": {"inline": result},
+        "startedAt": now,
+        "lastUpdatedAt": now,
+        "finishedAt": now,
     }
 
 

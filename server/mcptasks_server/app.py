@@ -32,6 +32,7 @@ def create_app(
 ) -> web.Application:
     """The application that clients and probes talk to. Run it with `handler_cancellation=True`."""
     services = with_companions(services, knows_callers=callers.knows_callers)
+    metrics.look_at(services.operations)
     endpoint = McpEndpoint(
         modern=ModernEra(
             services=services,
@@ -60,6 +61,7 @@ def create_metrics_app(metrics: Metrics) -> web.Application:
     """The application that Prometheus talks to, on a port of its own."""
 
     async def show(_: web.Request) -> web.Response:
+        metrics.look()
         # Rendering takes tens of milliseconds, which no request shall wait for.
         body = await asyncio.to_thread(generate_latest, metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})

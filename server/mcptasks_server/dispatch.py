@@ -16,6 +16,7 @@ from .errors import InvalidParamsError, RpcError
 from .exchange import Exchange, Result
 from .headers import Headers
 from .jsonrpc import Message, Response
+from .operations import Operations
 from .outbox import Outbox
 from .signing import Signer
 from .tasks import TaskStore
@@ -42,6 +43,8 @@ class Services:
     """Who is to be told that a list (see `Topic`) may have changed."""
     background: Background = field(default_factory=Background)
     """Work that goes on without its request."""
+    operations: Operations = field(default_factory=Operations)
+    """What is under way, counted."""
     companions: tuple[InlineTool, ...] = ()
     """The server's own tools, by which a client without tasks goes on with one (see `companions`)."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

@@ -56,6 +56,7 @@ async def follow(
                         return seen
                     for line in (exchange.progress, *lines):
                         tell(line, seen, now=services.clock())
+                    services.operations.told(exchange)
                     if requests := requests_of(seen, exchange.abilities):
                         await exchange.ask_for_task(seen, requests)
                     if is_last:

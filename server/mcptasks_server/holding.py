@@ -18,6 +18,7 @@ from .errors import UnavailableError
 from .exchange import Exchange, Result
 from .following import AGAIN_SECONDS, follow
 from .handles import handle_result
+from .operations import Door, Phase
 from .projection import is_over
 from .questions import a_model_is_asked
 from .tasks import held_at
@@ -51,7 +52,8 @@ async def hold(services: Services, exchange: Exchange, task: McpTask, how: Hold)
         if how.is_again and not is_over(task):
             await services.tasks.hold_again(task.metadata.name, at=at, caller=exchange.caller)
         await answer_what_conforms(services.tasks, task.metadata.name, how.answers, caller=exchange.caller)
-        return await _held(services, exchange, task.metadata.name, how.door)
+        with services.operations.under_way(exchange, Phase.HELD, door=Door.PLAIN):
+            return await _held(services, exchange, task.metadata.name, how.door)
     except asyncio.CancelledError:
         # A process that ends cuts calls too: that is no client's wish.
         if exchange.abilities.closing_cancels and not services.stopping.is_set():

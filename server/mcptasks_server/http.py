@@ -128,6 +128,7 @@ class McpEndpoint:
             handling.place.leave()
             if handling.stream is not None:
                 handling.stream.close()
+                self._metrics.contexts.ended(handling.stream.outbox)
 
     async def _reply(self, request: web.Request, handling: Handling) -> Reply:
         try:

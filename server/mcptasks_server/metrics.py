@@ -1,8 +1,12 @@
 """What the server tells Prometheus. Every label's values come from a closed list."""
 
+from collections.abc import Callable
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from .contexts import LEFT_SECONDS, Contexts
+from .operations import Door, Operations, Phase
 
 _DURATIONS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -30,6 +34,29 @@ class Metrics:
             "mcptasks_server_open_streams",
             "Answers that are open streams: held calls, listening clients, those that wait for a task's result.",
             ["kind"],
+            registry=self.registry,
+        )
+        self.active_operations: Final = Gauge(
+            "mcptasks_server_active_operations",
+            "What is under way, by door (`extension`, `legacy_task`, `plain`) and phase (`create`, `inline`, "
+            "`companion`, `held`, `result`, `listen`).",
+            ["door", "phase"],
+            registry=self.registry,
+        )
+        self.progress_age: Final = Gauge(
+            "mcptasks_server_progress_age_seconds",
+            "Of the clients that wait for a task: how long ago the one that has waited longest was told of progress, "
+            "or sent a sign of life.",
+            registry=self.registry,
+        )
+        self.messages_waiting: Final = Gauge(
+            "mcptasks_server_messages_waiting",
+            "Messages that wait for their readers, of all streams.",
+            registry=self.registry,
+        )
+        self.contexts_left: Final = Gauge(
+            "mcptasks_server_contexts_left",
+            f"Requests of which something is still in memory {LEFT_SECONDS:g} s after they ended. Must be 0.",
             registry=self.registry,
         )
         self.messages_replaced: Final = Counter(
@@ -60,6 +87,12 @@ class Metrics:
             "Time from a write's or a read's answer until the watch showed the same version.",
             ["kind"],
             buckets=_DURATIONS,
+            registry=self.registry,
+        )
+        self.watch_overdue: Final = Gauge(
+            "mcptasks_server_watch_overdue_seconds",
+            "For how long the watch has owed what is known to have changed.",
+            ["kind"],
             registry=self.registry,
         )
         self.watch_lists: Final = Counter(
@@ -97,6 +130,30 @@ class Metrics:
             "Tasks whose newest progress is not written yet.",
             registry=self.registry,
         )
+        self.contexts: Final = Contexts()
+        """What belongs to requests that have ended."""
+        self.looks: Final[list[Callable[[], None]]] = [self._look_at_contexts]
+        """What is called before the metrics are shown, for what is only known by looking."""
+
+    def look(self) -> None:
+        """Bring up to date what is only known by looking."""
+        for look in self.looks:
+            look()
+
+    def look_at(self, operations: Operations) -> None:
+        """Show what is under way, whenever metrics are."""
+        self.looks.append(lambda: self._show(operations))
+
+    def _show(self, operations: Operations) -> None:
+        seen = operations.look()
+        for door in Door:
+            for phase in Phase:
+                self.active_operations.labels(door, phase).set(seen.active.get((door, phase), 0))
+        self.progress_age.set(seen.progress_age_seconds)
+        self.messages_waiting.set(seen.waiting)
+
+    def _look_at_contexts(self) -> None:
+        self.contexts_left.set(self.contexts.left())
 
     def threads(self, *, busy: int, stuck: int) -> None:
         """How many threads run functions of packs, and how many of these run on after their call was over."""

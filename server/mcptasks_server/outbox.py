@@ -22,6 +22,10 @@ _BEAT: Final = "beat"
 """The slot of the sign of life; a message that comes beside it makes it needless, yet does no harm."""
 
 
+def _nothing() -> None:
+    """Nobody listens any more."""
+
+
 class Outbox:
     """The messages of one request that wait to be sent."""
 
@@ -47,6 +51,11 @@ class Outbox:
         """Whether the answer is a stream."""
         self.replaced = 0
         """How many messages were never sent, for a newer one took their place."""
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait to be sent."""
+        return len(self._waiting)
 
     def begin(self) -> None:
         """Make the answer a stream now, so that its reader sees that work has begun."""
@@ -85,6 +94,8 @@ class Outbox:
     def close(self) -> None:
         """Take no more messages: the answer is next. What waits is still sent."""
         self._is_closed = True
+        # Whoever is called back knows the outbox, so the two would keep each other until a collection finds them.
+        self._on_begin = self._on_replaced = _nothing
         self._arrived.set()
         self._left.set()
 

@@ -49,6 +49,8 @@ class Reflector(Generic[ValueT]):
         self.freshness = Freshness()
         self._kube, self._kind, self._namespace, self._parse = kube, kind, namespace, parse
         self._metrics, self._clock = metrics, clock
+        overdue = metrics.watch_overdue.labels(kind.plural)
+        metrics.looks.append(lambda: overdue.set(self.freshness.lag(now=clock())))
         self._log: Any = structlog.get_logger().bind(kind=kind.plural)
         self._dead = asyncio.Event()
         self._version = ""

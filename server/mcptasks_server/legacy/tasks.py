@@ -14,6 +14,7 @@ from mcptasks_server.ending import TaskCancelledError, outcome_of
 from mcptasks_server.errors import InvalidParamsError, UnavailableError
 from mcptasks_server.exchange import Result
 from mcptasks_server.following import follow
+from mcptasks_server.operations import Door, Phase
 from mcptasks_server.projection import is_over, result_text
 from mcptasks_server.signing import Purpose, SealError
 from mcptasks_server.wire.ext_tasks import TaskParams
@@ -41,7 +42,8 @@ async def task_result(services: Services, exchange: LegacyExchange) -> Result:
             progress = TaskProgress(task, outbox=exchange.outbox, own_token=exchange.progress.token, stream=stream)
             speaking = replace(exchange, progress=progress, stream=stream, of_task=True)
             seconds = _seconds_left(services, exchange)
-            task = await follow(services, speaking, task_id, seconds=seconds, is_enough=_is_settled(services))
+            with services.operations.under_way(speaking, Phase.RESULT, door=Door.LEGACY_TASK):
+                task = await follow(services, speaking, task_id, seconds=seconds, is_enough=_is_settled(services))
     if is_cancelled(task, now=services.clock()):
         raise TaskCancelledError("The task was cancelled")
     if not is_over(task):
