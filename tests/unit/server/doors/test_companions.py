@@ -80,6 +80,7 @@ async def test_each_says_what_it_does_and_takes_only_what_it_knows(wire: Wire) -
 
 
 @pytest.mark.requirement("discover/instructions")
+@pytest.mark.requirement("discover/instructions")
 async def test_discover_teaches_the_model(wire: Wire) -> None:
     result = (await wire.call("server/discover")).result
 
@@ -281,6 +282,7 @@ async def test_nobody_lists_tasks_where_callers_are_not_told_apart(wire: Wire) -
     assert "task_list" not in await listed(wire)
 
 
+@pytest.mark.requirement("tools/access")
 @pytest.mark.parametrize(
     ("who", "sees"),
     [({"X-Name": "ann"}, True), ({"X-Name": "bob", "X-Groups": "x staff"}, True), ({"X-Name": "bob"}, False)],
@@ -303,6 +305,7 @@ async def test_a_tool_is_there_only_for_those_it_admits(
         assert store.objects == {}
 
 
+@pytest.mark.requirement("ext-tasks/auth-binding")
 async def test_somebody_elses_task_is_not_found_by_companions(known: str, store: InMemoryTaskStore) -> None:
     task_id = (await store.create(new_task(), caller=Caller(name="ann"))).metadata.name
     await store.write_status(task_id, over() | {"finishedAt": datetime.now(UTC).isoformat()})

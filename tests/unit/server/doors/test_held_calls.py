@@ -46,6 +46,7 @@ def now(store: InMemoryTaskStore) -> McpTask:
     return McpTask.model_validate(next(iter(store.objects.values())))
 
 
+@pytest.mark.requirement("ext-tasks/no-handle-undeclared")
 @pytest.mark.requirement("ext-tasks/no-handle-undeclared", "base/extension-fallback")
 @pytest.mark.parametrize("tool", ["held", "patient", "forbidden"])
 async def test_a_held_call_is_answered_with_the_tools_own_result(
@@ -76,6 +77,7 @@ async def test_a_client_that_takes_tasks_gets_the_handle_of_one_that_no_disconne
     assert now(store).spec.detached
 
 
+@pytest.mark.requirement("ext-tasks/missing-capability")
 @pytest.mark.requirement("ext-tasks/missing-capability")
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {}}])
 async def test_a_tool_that_only_runs_as_a_task_creates_nothing_for_a_client_without(
@@ -126,6 +128,7 @@ async def test_a_deleted_task_is_an_error(wire: Wire, store: InMemoryTaskStore) 
     assert answer.error[1] == -32602
 
 
+@pytest.mark.requirement("progress/increases")
 async def test_progress_is_told_as_the_tool_reports_it(wire: Wire, store: InMemoryTaskStore) -> None:
     async with wire.stream("tools/call", {"name": "held"}, capabilities=PLAIN, meta=TOKEN) as stream:
         task_id = (await the_task(store)).metadata.name
@@ -144,6 +147,7 @@ async def test_progress_is_told_as_the_tool_reports_it(wire: Wire, store: InMemo
     assert answer.result["resultType"] == "complete"
 
 
+@pytest.mark.requirement("progress/increases")
 async def test_without_reports_a_beat_says_what_is_so(
     wire: Wire, store: InMemoryTaskStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +164,7 @@ async def test_without_reports_a_beat_says_what_is_so(
     assert re.fullmatch(r"waiting for \d+ s: pulling the image", beats[-1]["message"])
 
 
+@pytest.mark.requirement("progress/only-tokens")
 async def test_without_a_token_no_progress_is_sent(wire: Wire, store: InMemoryTaskStore) -> None:
     answer, _ = await asyncio.gather(wire.call("tools/call", {"name": "held"}, capabilities=PLAIN), finish(store))
 
@@ -195,6 +200,7 @@ async def test_a_task_that_cannot_be_detached_yet_goes_on_being_held(
     assert answer.result["content"] == [{"type": "text", "text": "1.0"}]
 
 
+@pytest.mark.requirement("cancel/disconnect")
 @pytest.mark.requirement("http/close-cancels")
 async def test_closing_the_stream_cancels(wire: Wire, store: InMemoryTaskStore) -> None:
     async with wire.stream("tools/call", {"name": "held"}, capabilities=PLAIN, meta=TOKEN) as stream:
@@ -211,6 +217,7 @@ async def cancelled(store: InMemoryTaskStore) -> None:
     await eventually(is_cancelled, what="the task is cancelled")
 
 
+@pytest.mark.requirement("ext-tasks/create-durable")
 async def test_closing_the_stream_of_a_task_that_is_handed_out_cancels_nothing(
     wire: Wire, store: InMemoryTaskStore, background: CountingBackground
 ) -> None:

@@ -30,6 +30,7 @@ def retry(result: Mapping[str, Any], **responses: Any) -> dict[str, Any]:
     return {"inputResponses": responses, "requestState": result["requestState"]}
 
 
+@pytest.mark.requirement("ext-tasks/mrtr-before-task", "mrtr/asks-by-result")
 @pytest.mark.requirement("ext-tasks/mrtr-before-task")
 async def test_a_question_before_the_task_is_asked_first_and_its_answer_is_there_from_birth(
     wire: Wire, store: InMemoryTaskStore
@@ -45,6 +46,7 @@ async def test_a_question_before_the_task_is_asked_first_and_its_answer_is_there
     assert {key: json.loads(answer.response) for key, answer in task.spec.answers.items()} == {"first": YES}
 
 
+@pytest.mark.requirement("mrtr/state-once")
 async def test_an_answer_that_is_sent_twice_makes_one_task(wire: Wire, store: InMemoryTaskStore) -> None:
     asked = (await wire.call("tools/call", {"name": "asksfirst"}, capabilities=WITH_FORMS)).result
     params = {"name": "asksfirst"} | retry(asked, first=YES)
@@ -58,6 +60,7 @@ async def test_an_answer_that_is_sent_twice_makes_one_task(wire: Wire, store: In
     assert len(store.created) == 2
 
 
+@pytest.mark.requirement("elicitation/declined")
 async def test_a_declined_question_before_the_task_starts_nothing(wire: Wire, store: InMemoryTaskStore) -> None:
     asked = (await wire.call("tools/call", {"name": "asksfirst"}, capabilities=WITH_FORMS)).result
 
@@ -68,6 +71,7 @@ async def test_a_declined_question_before_the_task_starts_nothing(wire: Wire, st
     assert store.objects == {}
 
 
+@pytest.mark.requirement("mrtr/asks-again", "elicitation/answers-validated")
 async def test_a_wrong_answer_before_the_task_is_asked_for_again(wire: Wire, store: InMemoryTaskStore) -> None:
     asked = (await wire.call("tools/call", {"name": "asksfirst"}, capabilities=WITH_FORMS)).result
 
@@ -77,6 +81,7 @@ async def test_a_wrong_answer_before_the_task_is_asked_for_again(wire: Wire, sto
     assert store.objects == {}
 
 
+@pytest.mark.requirement("mrtr/declared-only")
 @pytest.mark.parametrize("tool", ["asks", "asksfirst", "waits"])
 @pytest.mark.parametrize("capabilities", [{}, WITH_TASKS])
 async def test_a_client_that_cannot_ask_a_person_is_told_so_and_nothing_is_created(
@@ -103,6 +108,7 @@ async def test_what_a_model_may_answer_is_handed_out_at_once_to_a_client_that_ca
     assert json.dumps({"sure": {"type": "boolean"}}, separators=(",", ":")) in text
 
 
+@pytest.mark.requirement("mrtr/asks-again", "mrtr/unknown-keys", "mrtr/state-once")
 @pytest.mark.requirement("mrtr/state-once")
 async def test_a_question_in_the_middle_is_asked_and_each_retry_goes_on_with_the_same_task(
     wire: Wire, store: InMemoryTaskStore
@@ -190,6 +196,7 @@ async def test_a_retry_by_a_client_that_takes_tasks_by_now_gets_the_handle(
     assert set(now(store).spec.answers) == {"start"}
 
 
+@pytest.mark.requirement("elicitation/answers-validated")
 @pytest.mark.requirement("elicitation/answers-validated")
 async def test_an_answer_that_its_form_does_not_take_is_refused_and_nothing_is_stored(
     wire: Wire, store: InMemoryTaskStore

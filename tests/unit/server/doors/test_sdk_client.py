@@ -18,6 +18,7 @@ NODE = {
 }
 
 
+@pytest.mark.requirement("tools/output-schema")
 @pytest.mark.parametrize("schema", [NODE | {"$defs": {"node": NODE}}, {"type": "object"}])
 async def test_the_client_takes_a_handle_and_then_the_result_of_a_tool_with_an_output_schema(
     wire: Wire, store: InMemoryTaskStore, catalogue: FixedCatalogue, schema: dict[str, Any]
