@@ -192,6 +192,7 @@ async def test_the_start_deadline_begins_with_the_answer(world: World) -> None:
     assert job["metadata"]["annotations"][names.RELEASED_ANNOTATION] == ""
 
 
+@pytest.mark.requirement("failures/f3-10")
 async def test_an_answer_while_no_operator_is_at_work_is_acted_on_later(world: World) -> None:
     async with world.operator():
         await world.tool()

@@ -130,6 +130,7 @@ async def test_a_task_whose_client_has_gone_before_it_had_its_id_is_taken_back(
     await eventually(is_taken_back, what="the task is deleted", timeout_seconds=10)
 
 
+@pytest.mark.requirement("failures/f3-30")
 async def test_a_create_while_the_api_server_is_away_fails_in_words_within_ten_seconds_and_leaves_nothing(
     kube: Kube, namespace: str, replica: Backend, proxy: FaultProxy
 ) -> None:
@@ -186,6 +187,7 @@ async def test_while_the_api_server_is_away_only_what_is_over_is_shown(
     await until_shown(replica, ended, Phase.COMPLETED)
 
 
+@pytest.mark.requirement("failures/f3-30")
 async def test_a_replica_that_cannot_reach_the_api_server_is_not_ready_but_alive_and_comes_back(
     replica: Backend, proxy: FaultProxy
 ) -> None:

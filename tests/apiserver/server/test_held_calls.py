@@ -114,6 +114,7 @@ async def cancelled(find: Find) -> None:
     await eventually(is_cancelled, what="the task is cancelled")
 
 
+@pytest.mark.requirement("failures/f3-13")
 async def test_a_cut_call_is_taken_up_at_the_other_replica(start: Start, only_task: Find, hand: Hand) -> None:
     first, second = await start(), await start()
     async with first.held(key=True) as cut:

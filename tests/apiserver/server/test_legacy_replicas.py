@@ -171,6 +171,7 @@ async def test_a_kill_in_the_middle_of_tasks_result_loses_nothing(
     assert shown["status"] == "completed"
 
 
+@pytest.mark.requirement("failures/f3-16")
 async def test_a_process_that_ends_in_time_lets_go_of_what_it_holds(
     replicas: tuple[Replica, Replica], client: LegacyWire, elsewhere: LegacyWire, hand: Hand
 ) -> None:
@@ -191,7 +192,7 @@ async def test_a_process_that_ends_in_time_lets_go_of_what_it_holds(
     assert (await elsewhere.call("tasks/result", {"taskId": task_id})).result["content"]
 
 
-@pytest.mark.requirement("legacy-tasks/status-machine", "ext-tasks/status-machine")
+@pytest.mark.requirement("legacy-tasks/status-machine", "ext-tasks/status-machine", "failures/f3-33")
 async def test_clients_of_both_eras_follow_the_same_tasks_at_both_replicas(
     replicas: tuple[Replica, Replica], client: LegacyWire, elsewhere: LegacyWire, hand: Hand
 ) -> None:

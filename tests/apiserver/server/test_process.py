@@ -255,7 +255,7 @@ async def test_a_server_that_is_told_to_end_finishes_what_it_has_and_ends_well(
     assert [line["event"] for line in process.logs][-1] == "stopped"
 
 
-@pytest.mark.requirement("listen/graceful")
+@pytest.mark.requirement("listen/graceful", "failures/f3-16")
 async def test_streams_end_well_when_the_server_is_told_to_end(wire: Wire, tool: str, process: Process) -> None:
     task_id = await call(wire, tool)
     asked = {"notifications": {"taskIds": [task_id], "toolsListChanged": True}}

@@ -85,6 +85,7 @@ async def test_of_two_answers_at_once_one_stands_and_nothing_else_is_lost(
         assert (answers["one"].response, answers["two"].response) == (ACCEPT, DECLINE)
 
 
+@pytest.mark.requirement("failures/f3-12")
 async def test_polls_cost_the_api_server_nothing(
     start_replica: StartReplica, proxied: Kube, proxy: FaultProxy, hand: Hand
 ) -> None:

@@ -88,6 +88,17 @@ async function stopped(url, options) {
   }
 }
 
+/** The client holds each result against the tool's outputSchema, and throws away what does not conform. */
+async function misreported(url) {
+  const { client } = await connect(url);
+  await client.listTools();
+  const kinds = ["valid", "wrong type", "no JSON", "nothing", "null"];
+  const results = kinds.map((kind) => client.callTool({ name: "misreport", arguments: { kind } }));
+  const settled = await Promise.allSettled(results);
+  const seen = settled.map((each) => (each.value ? resultOf(each.value) : { raised: each.reason.message }));
+  return { kinds: Object.fromEntries(kinds.map((kind, index) => [kind, seen[index]])) };
+}
+
 const remove = ["remove", { file: "notes.txt" }];
 const MODERN = { modern: true };
 
@@ -100,6 +111,7 @@ await drive({
   held_declined: (url) => call(url, ...remove, { answer: { action: "decline" } }),
   held_cancel: (url) => stopped(url),
   progress: (url) => progress(url),
+  misreported,
   survey: (url) => followed(url, { name: "survey", arguments: { area: "north" } }),
   restart: (url) => followed(url, { name: "steady", arguments: {} }),
   modern_tools: (url) => listed(url, MODERN),

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import aiohttp
 import pytest
 import pytest_asyncio
 import yaml
@@ -18,6 +19,7 @@ import yaml
 from mcptasks_crds import names
 from mcptasks_crds.kube import TASKS
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_server.testing.wire import WITH_TASKS, Wire
 
 pytestmark = [
     pytest.mark.cluster,
@@ -31,8 +33,9 @@ WAITING: Final = frozenset({"progress", "three minutes"})
 """Cases that begin before all others, since they mostly wait."""
 LAST: Final = "restart"
 """The case that runs after all others, since they would notice."""
-TOOLS: Final = frozenset({"add", "brew", "broken", "linger", "refuse", "remove", "steady", "survey"})
+TOOLS: Final = frozenset({"add", "brew", "broken", "linger", "misreport", "refuse", "remove", "steady", "survey"})
 COMPANIONS: Final = frozenset({"task_get", "task_answer", "task_cancel"})
+ASKABLE: Final = {**WITH_TASKS, "elicitation": {}}
 MOST_CALLS: Final = 8
 CLIENT_SECONDS: Final = 60.0
 """How long the TypeScript SDK's client waits for an answer, by default."""
@@ -96,6 +99,15 @@ def has_outlived(seen: Mapping[str, Any]) -> None:
     assert (seen["text"].strip(), seen["isError"]) == ("still here", False)
 
 
+def is_a_tool_error_where_it_breaks_its_schema(seen: Mapping[str, Any]) -> None:
+    kinds = dict(seen["kinds"])
+    assert kinds.pop("valid")["structured"] == {"sum": 3}
+    for kind, result in kinds.items():
+        assert result.get("isError"), (kind, result)
+        assert not result["structured"], (kind, result)
+        assert result["text"], kind
+
+
 def is_surveyed(seen: Mapping[str, Any]) -> None:
     calls = seen["calls"]
     assert seen["structured"] == {"area": "north", "found": 7}
@@ -115,6 +127,7 @@ CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any]], None]]] = {
     "progress": has_progress,
     "load": is_loaded,
     "restart": has_outlived,
+    "wrong output": is_a_tool_error_where_it_breaks_its_schema,
     "three minutes": is_surveyed,
 }
 
@@ -140,6 +153,7 @@ def run(drivers: Any, row: Any, case: str) -> Any:
     return drivers.begin(row, [row.cases[each] for each in cases])
 
 
+@pytest.mark.requirement("failures/f3-21", "failures/f3-25")
 @pytest.mark.parametrize(("client", "case"), TRIED)
 async def test_a_client_sees_what_it_should(client: str, case: str, drivers: Any) -> None:
     row = drivers.clients[client]
@@ -150,6 +164,7 @@ async def test_a_client_sees_what_it_should(client: str, case: str, drivers: Any
     CHECKS[case](seen)
 
 
+@pytest.mark.requirement("failures/f3-13")
 async def test_what_clients_no_longer_wanted_is_stopped_and_nothing_of_it_runs(world: Any, drivers: Any) -> None:
     """The tool that lingers for ten minutes was only called to be cancelled: as a task, or while it was held."""
     cancelling = [row for row in drivers.clients.values() if "cancel" in row.cases]
@@ -172,6 +187,7 @@ async def test_a_client_that_leaves_a_tasks_name_out_is_told_what_is_missing(dri
     assert "the Mcp-Name header is required" in seen["raised"]
 
 
+@pytest.mark.requirement("failures/f3-14", "failures/f3-16")
 @pytest.mark.parametrize("client", [client for client, row in ROWS.items() if "progress" in row["cases"]])
 async def test_a_client_is_told_how_a_call_that_is_held_goes_on(client: str, drivers: Any) -> None:
     row = drivers.clients[client]
@@ -182,6 +198,7 @@ async def test_a_client_is_told_how_a_call_that_is_held_goes_on(client: str, dri
     has_progress(seen)
 
 
+@pytest.mark.requirement("failures/f3-11", "failures/f3-16")
 async def test_a_client_with_default_settings_gets_the_result_of_three_minutes(world: Any, drivers: Any) -> None:
     row = drivers.clients["typescript_client"]
 
@@ -193,6 +210,38 @@ async def test_a_client_with_default_settings_gets_the_result_of_three_minutes(w
     assert len(surveys["items"]) == 1
 
 
+@pytest.mark.requirement("failures/f3-10")
+async def test_a_call_that_waits_for_an_answer_through_a_restart_runs_with_its_own_arguments(world: Any) -> None:
+    async with aiohttp.ClientSession() as session:
+        wire = Wire(session, world.url)
+        call = {"name": "remove", "arguments": {"file": "old notes.txt"}}
+        named = {"taskId": (await wire.call("tools/call", call, capabilities=ASKABLE)).result["taskId"]}
+
+        async def shown() -> dict[str, Any]:
+            return (await wire.call("tasks/get", named, capabilities=ASKABLE)).result
+
+        async def phase() -> str | None:
+            task = await world.kube.get(TASKS, world.namespace, named["taskId"])
+            found: str | None = task.get("status", {}).get("phase")
+            return found
+
+        async def waits() -> bool:
+            return await phase() == "InputRequired"
+
+        async def is_over() -> bool:
+            return bool((await shown())["status"] == "completed")
+
+        await eventually(waits, what="the task waits for its answer", timeout_seconds=60)
+        await world.replicas[0].kill("operator")
+        agreed = {"inputResponses": {"agree": {"action": "accept", "content": {"agree": True}}}}
+        await wire.call("tasks/update", named | agreed, capabilities=ASKABLE)
+        await world.replicas[0].start("operator")
+        await eventually(is_over, what="the task is over", timeout_seconds=90)
+
+        assert (await shown())["result"]["content"][0]["text"].strip() == "removed old notes.txt"
+
+
+@pytest.mark.requirement("failures/f3-07", "failures/f3-26")
 async def test_clients_do_not_notice_that_all_servers_are_restarted(
     world: Any, drivers: Any, waiting: list[Any]
 ) -> None:

@@ -184,7 +184,7 @@ async def test_what_does_not_change_for_a_client_is_not_told(wire: Wire, store: 
     assert [params["status"] for params in answer.told(TASKS)] == ["working", "completed"]
 
 
-@pytest.mark.requirement("ext-tasks/listen-undeclared")
+@pytest.mark.requirement("ext-tasks/listen-undeclared", "failures/f3-01")
 @pytest.mark.parametrize("ids", [[], [UNKNOWN], ["x"] * (MOST_TASKS + 1), "not a list"])
 async def test_tasks_without_the_extension_are_refused_and_the_refusal_names_it(wire: Wire, ids: Any) -> None:
     answer = await wire.call(LISTEN, asking(taskIds=ids), capabilities={})

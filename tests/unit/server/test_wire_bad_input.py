@@ -22,7 +22,7 @@ from mcptasks_server.testing.wire import VERSION, Wire
 MAX_BODY: Final = 300 * 1024
 
 
-@pytest.mark.requirement("base/json-rpc", "base/utf-8")
+@pytest.mark.requirement("base/json-rpc", "base/utf-8", "failures/f3-29")
 @pytest.mark.parametrize(
     "body",
     [
@@ -105,7 +105,7 @@ async def test_a_body_over_the_limit_is_refused_by_its_length(wire: Wire) -> Non
     assert str(MAX_BODY) in answer.body["error"]["message"]
 
 
-@pytest.mark.requirement("ours/bounded-bodies")
+@pytest.mark.requirement("ours/bounded-bodies", "failures/f3-29")
 async def test_a_body_without_a_length_is_refused_once_it_is_over_the_limit(wire: Wire) -> None:
     sent = 0
 
@@ -124,7 +124,7 @@ async def test_a_body_without_a_length_is_refused_once_it_is_over_the_limit(wire
     assert sent < 100 * MAX_BODY
 
 
-@pytest.mark.requirement("ours/bounded-bodies")
+@pytest.mark.requirement("ours/bounded-bodies", "failures/f3-29")
 @pytest.mark.parametrize("encoding", ["deflate", "gzip", "br"])
 async def test_a_compressed_body_is_refused_by_its_header(wire: Wire, encoding: str) -> None:
     bomb = zlib.compress(b" " * 50_000_000)
@@ -183,7 +183,7 @@ async def test_a_foreign_host_is_forbidden(wire: Wire, host: str) -> None:
     assert (await wire.call("server/discover", headers={"Host": host})).error == (403, -32600)
 
 
-@pytest.mark.requirement("ours/hosts")
+@pytest.mark.requirement("ours/hosts", "failures/f3-23")
 @pytest.mark.parametrize(
     "host",
     ["localhost", "LOCALHOST:1", "127.0.0.1:65535", "[::1]:8080", "[::1]", "mcp.example.com", "MCP.Example.com.:443"],
@@ -192,7 +192,7 @@ async def test_loopback_and_the_configured_hosts_are_served_at_any_port(wire: Wi
     assert (await wire.call("server/discover", headers={"Host": host})).status == 200
 
 
-@pytest.mark.requirement("http/origin-validated", "http/origin-403")
+@pytest.mark.requirement("http/origin-validated", "http/origin-403", "failures/f3-23")
 @pytest.mark.parametrize(
     "origin",
     [
@@ -239,7 +239,7 @@ async def test_a_browser_may_ask_first_and_is_told_which_headers_it_may_send(wir
     assert "x-evil" not in allowed
 
 
-@pytest.mark.requirement("ours/hosts")
+@pytest.mark.requirement("ours/hosts", "failures/f3-22")
 @pytest.mark.parametrize("host", ["10.244.0.5:8080", "[fd00::5]:8080"])
 async def test_probes_are_answered_whatever_their_host_is(wire: Wire, host: str) -> None:
     base = wire.url.removesuffix("/mcp")
@@ -295,7 +295,7 @@ def test_a_message_keeps_the_text_of_its_id_and_of_each_parameter(
     assert all(text in body for text in message.sources.values())
 
 
-@pytest.mark.requirement("ours/hosts")
+@pytest.mark.requirement("ours/hosts", "failures/f3-22")
 async def test_an_old_client_without_a_host_may_probe_but_not_call(wire: Wire) -> None:
     port = int(wire.url.split(":")[2].split("/")[0])
     statuses = []

@@ -118,7 +118,7 @@ async def test_every_page_of_a_list_has_the_same_hints(wire: Wire, catalogue: Fi
     assert len({(page["ttlMs"], page["cacheScope"]) for page in pages}) == 1
 
 
-@pytest.mark.requirement("ext-tasks/unguessable", "legacy-tasks/unguessable", "legacy-tasks/ids")
+@pytest.mark.requirement("ext-tasks/unguessable", "legacy-tasks/unguessable", "legacy-tasks/ids", "failures/f3-06")
 def test_ids_are_random_and_share_nothing() -> None:
     ids = [new_task_id() for _ in range(1000)]
     random = [each.removeprefix("mt-") for each in ids]

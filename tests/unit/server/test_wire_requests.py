@@ -85,7 +85,7 @@ async def test_only_post_is_served(wire: Wire, verb: str) -> None:
     assert "POST" in answer.headers["Allow"]
 
 
-@pytest.mark.requirement("http/no-sessions", "http/not-resumable")
+@pytest.mark.requirement("http/no-sessions", "http/not-resumable", "failures/f3-26")
 async def test_sessions_and_event_ids_of_older_revisions_are_ignored_and_never_minted(wire: Wire) -> None:
     answer = await wire.call("tools/list", headers={"Mcp-Session-Id": "stale", "Last-Event-ID": "4"})
 
@@ -209,7 +209,7 @@ async def test_a_version_that_is_not_served_is_answered_with_those_that_are(wire
     assert discovered.result["supportedVersions"] == ["2026-07-28", "2025-11-25"]
 
 
-@pytest.mark.requirement("http/method-not-found", "ext-tasks/reserved-methods")
+@pytest.mark.requirement("http/method-not-found", "ext-tasks/reserved-methods", "failures/f3-01")
 @pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "tasks/result", "tasks/list", "x", ""])
 async def test_a_method_that_is_not_there_is_not_found(wire: Wire, method: str) -> None:
     answer = await wire.call(method)

@@ -345,7 +345,7 @@ async def test_a_log_message_is_on_the_stream_of_its_own_request_alone(wire: Wir
     ]
 
 
-@pytest.mark.requirement("http/keep-alive")
+@pytest.mark.requirement("http/keep-alive", "failures/f3-16")
 async def test_a_silent_stream_says_now_and_then_that_it_lives(
     wire: Wire, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -240,7 +240,7 @@ async def test_a_task_id_that_is_no_text_is_invalid_params(
     assert (await wire.call(method, {**params, **more})).error == (200, -32602)
 
 
-@pytest.mark.requirement("ext-tasks/methods-undeclared")
+@pytest.mark.requirement("ext-tasks/methods-undeclared", "failures/f3-01")
 @pytest.mark.parametrize(("method", "more"), EVERYTHING)
 async def test_a_client_without_the_extension_is_told_so_before_anything_else(
     wire: Wire, method: str, more: dict[str, Any]
@@ -253,7 +253,7 @@ async def test_a_client_without_the_extension_is_told_so_before_anything_else(
         assert required == {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
-@pytest.mark.requirement("ext-tasks/expired-is-unknown")
+@pytest.mark.requirement("ext-tasks/expired-is-unknown", "failures/f3-11")
 async def test_a_task_whose_time_is_over_is_not_found(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     await store.write_status(task_id, over(kept_for=timedelta(seconds=-1)))
 
@@ -261,7 +261,7 @@ async def test_a_task_whose_time_is_over_is_not_found(wire: Wire, store: InMemor
         assert (await wire.call(method, {"taskId": task_id, **more})).error == (200, -32602)
 
 
-@pytest.mark.requirement("ext-tasks/kept-until-ttl")
+@pytest.mark.requirement("ext-tasks/kept-until-ttl", "failures/f3-11")
 async def test_a_tasks_time_grows_and_never_shrinks(wire: Wire, store: InMemoryTaskStore, task_id: str) -> None:
     now = datetime.now(UTC)
     first = await get(wire, task_id)

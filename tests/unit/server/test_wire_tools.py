@@ -108,7 +108,7 @@ async def test_a_call_becomes_a_task_and_its_handle_is_flat(wire: Wire, store: I
     assert list(store.objects) == [result["taskId"]]
 
 
-@pytest.mark.requirement("ext-tasks/server-decides", "ext-tasks/no-related-task")
+@pytest.mark.requirement("ext-tasks/server-decides", "ext-tasks/no-related-task", "failures/f3-02")
 async def test_a_legacy_task_parameter_is_ignored(wire: Wire) -> None:
     params = {"name": "echo", "task": {"ttl": "nonsense", "pollInterval": []}}
 

@@ -222,6 +222,7 @@ LEASES = [
 ]
 
 
+@pytest.mark.requirement("failures/f3-11")
 @pytest.mark.parametrize(("before", "after"), LEASES)
 def test_the_lease_of_a_living_task(before: datetime | None, after: datetime) -> None:
     decided = decide(observation(task=task(status(expires_at=before)))).status

@@ -109,7 +109,7 @@ def test_a_line_separator_inside_a_json_string_is_no_line() -> None:
     assert members(result(outcome(ended(), log=log(source), schema=SCHEMA)))["structuredContent"] == source
 
 
-@pytest.mark.requirement("tools/output-schema")
+@pytest.mark.requirement("tools/output-schema", "failures/f3-21")
 @pytest.mark.parametrize(
     ("written", "why"),
     [

@@ -147,7 +147,7 @@ async def test_progress_is_told_as_the_tool_reports_it(wire: Wire, store: InMemo
     assert answer.result["resultType"] == "complete"
 
 
-@pytest.mark.requirement("progress/increases")
+@pytest.mark.requirement("progress/increases", "failures/f3-14")
 async def test_without_reports_a_beat_says_what_is_so(
     wire: Wire, store: InMemoryTaskStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,7 +164,7 @@ async def test_without_reports_a_beat_says_what_is_so(
     assert re.fullmatch(r"waiting for \d+ s: pulling the image", beats[-1]["message"])
 
 
-@pytest.mark.requirement("progress/only-tokens")
+@pytest.mark.requirement("progress/only-tokens", "failures/f3-14")
 async def test_without_a_token_no_progress_is_sent(wire: Wire, store: InMemoryTaskStore) -> None:
     answer, _ = await asyncio.gather(wire.call("tools/call", {"name": "held"}, capabilities=PLAIN), finish(store))
 
@@ -200,7 +200,7 @@ async def test_a_task_that_cannot_be_detached_yet_goes_on_being_held(
     assert answer.result["content"] == [{"type": "text", "text": "1.0"}]
 
 
-@pytest.mark.requirement("cancel/disconnect")
+@pytest.mark.requirement("cancel/disconnect", "failures/f3-13")
 @pytest.mark.requirement("http/close-cancels")
 async def test_closing_the_stream_cancels(wire: Wire, store: InMemoryTaskStore) -> None:
     async with wire.stream("tools/call", {"name": "held"}, capabilities=PLAIN, meta=TOKEN) as stream:

@@ -86,7 +86,7 @@ async def test_without_a_session_all_but_initialize_is_refused_in_words(replicas
     assert (await client.respond("x", {})).status == 400
 
 
-@pytest.mark.requirement("legacy/session-gone")
+@pytest.mark.requirement("legacy/session-gone", "failures/f3-26")
 @pytest.mark.parametrize("session_id", ["nonsense", "e30.x", Signer.ephemeral().seal(Purpose.SESSION, {"v": ALL[0]})])
 async def test_a_session_that_is_none_is_not_found(replicas: Replicas, session_id: str) -> None:
     client = LegacyWire(replicas[0], session_id=session_id)
@@ -198,7 +198,7 @@ async def test_a_page_from_elsewhere_is_refused(client: LegacyWire) -> None:
         assert answer.status == 403
 
 
-@pytest.mark.requirement("legacy-tasks/extension-means-nothing")
+@pytest.mark.requirement("legacy-tasks/extension-means-nothing", "failures/f3-33")
 @pytest.mark.parametrize("where", ["capabilities", "_meta"])
 async def test_the_newer_revisions_extension_means_nothing_here(replicas: Replicas, where: str) -> None:
     extension: dict[str, object] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
