@@ -1,0 +1,113 @@
+"""Progress on its way to the endpoint: in the background, the newest only, the last one always.
+
+The tool's own thread takes no lock here: it puts values into a queue that is written in C, so a signal's exception may
+arrive at any time. What the newest value is and when it is sent is the background thread's alone.
+"""
+
+import os
+import queue
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from .backoff import delay_seconds
+from .endpoint import NotNowError, Request
+from .errors import RefusedError
+
+INTERVAL_SECONDS: Final = 0.25
+"""The least time between two values that are sent; the endpoint writes fewer still."""
+
+Send = Callable[[Request], object]
+LOOK: Final = Request(method="GET")
+"""Not a value, but a look at the task: is it being stopped?"""
+
+
+class Reporter:
+    """One process' background thread, started with the first value."""
+
+    def __init__(self, send: Send, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """`send` makes one attempt, as `Endpoint.attempt` does."""
+        self._send, self._clock = send, clock
+        self._process = 0
+        self._waiting: queue.SimpleQueue[Request | threading.Event] = queue.SimpleQueue()
+
+    def put(self, request: Request) -> None:
+        """Send it soon, unless a newer one comes first."""
+        self._start()
+        self._waiting.put(request)
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until the newest value is sent, for so long at most; whether it is (or never will be)."""
+        if self._process != os.getpid():
+            return True
+        sent = threading.Event()
+        self._waiting.put(sent)
+        return sent.wait(seconds)
+
+    def _start(self) -> None:
+        if self._process == os.getpid():
+            return
+        # In a forked child the parent's thread does not run, and its queue may be in any state.
+        self._process, self._waiting = os.getpid(), queue.SimpleQueue()
+        threading.Thread(target=_Sender(self._waiting, self._send, self._clock).run, daemon=True).start()
+
+
+class _Sender:
+    """What the background thread knows."""
+
+    def __init__(
+        self, waiting: queue.SimpleQueue[Request | threading.Event], send: Send, clock: Callable[[], float]
+    ) -> None:
+        self._waiting, self._send, self._clock = waiting, send, clock
+        self._newest: Request | None = None
+        self._flushes: list[threading.Event] = []
+        self._sent_at = float("-inf")
+        self._not_before = float("-inf")
+        """After a failure."""
+        self._failures = 0
+
+    def run(self) -> None:
+        """Send, for as long as the process lives."""
+        while True:
+            self._collect()
+            if self._newest is not None and self._clock() >= self._due_at():
+                self._try(self._newest)
+            if self._newest is None:
+                for flush in self._flushes:
+                    flush.set()
+                self._flushes.clear()
+
+    def _due_at(self) -> float:
+        return self._not_before if self._flushes else max(self._not_before, self._sent_at + INTERVAL_SECONDS)
+
+    def _collect(self) -> None:
+        """Wait for something to do; of all that has come, keep the newest."""
+        timeout = None if self._newest is None else max(0.0, self._due_at() - self._clock())
+        try:
+            self._take(self._waiting.get(timeout=timeout))
+            while True:
+                self._take(self._waiting.get_nowait())
+        except queue.Empty:
+            pass
+
+    def _take(self, item: Request | threading.Event) -> None:
+        if isinstance(item, threading.Event):
+            self._flushes.append(item)
+        elif item is not LOOK or self._newest is None:  # a value's answer tells what a look would
+            self._newest = item
+
+    def _try(self, request: Request) -> None:
+        try:
+            self._send(request)
+        except NotNowError as error:
+            self._failures += 1
+            wait = delay_seconds(self._failures, chance=random.random(), asked_for=error.retry_after)  # noqa: S311
+            self._not_before = self._clock() + wait
+            return
+        except RefusedError as error:
+            if error.status != 409:  # a task that is being stopped: the tool's next call tells it
+                print(f"mcptasks.job: progress is not taken: {error}", file=sys.stderr, flush=True)
+        self._newest, self._failures, self._sent_at = None, 0, self._clock()
