@@ -5,6 +5,7 @@ our tasks run and tell their progress, half are finished and hold a result. Call
 """
 
 import asyncio
+import itertools
 import json
 import secrets
 from collections.abc import AsyncIterator, Sequence
@@ -134,15 +135,17 @@ async def _all_are_shown(running: Rig, name: str) -> bool:
 async def _news(running: Rig, name: str) -> AsyncIterator[None]:
     """One task's progress, written again and again."""
 
-    async def tell() -> None:
-        number = 1.0
-        while True:
-            await asyncio.sleep(NEWS_SECONDS)
-            number += 1
-            status = {"report": {"progress": {"progress": number}}}
-            await running.kube.patch(TASKS, running.namespace, name, {"status": status}, subresource="status")
+    async def tell(number: float) -> None:
+        status = {"report": {"progress": {"progress": number}}}
+        await running.kube.patch(TASKS, running.namespace, name, {"status": status}, subresource="status")
 
-    telling = asyncio.create_task(tell())
+    async def go_on() -> None:
+        for number in itertools.count(2.0):
+            await asyncio.sleep(NEWS_SECONDS)
+            await tell(number)
+
+    await tell(1.0)  # the server shall hear of something before it is asked
+    telling = asyncio.create_task(go_on())
     try:
         yield
     finally:
