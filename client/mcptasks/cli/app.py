@@ -2,6 +2,7 @@
 and `--help` has to be quick.
 """
 
+import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from mcptasks.errors import ArgumentsError, McptasksError, ProtocolError, Unreac
 from .exits import Exit
 from .options import (
     DEFAULT_SERVER,
+    TOKEN_VARIABLE,
     ArgumentsFile,
     Assignments,
     CancelAfter,
@@ -55,7 +57,8 @@ def _show_version(asked: bool) -> None:
 @app.callback(
     epilog=(
         "Exit codes: 0 completed; 1 tool error, failed task or refused request; 2 wrong usage; 3 cancelled; 4 input is "
-        "required; 5 no MCP server there; 124 not over in the time given; 130 let go of by Ctrl-C."
+        "required; 5 no MCP server there; 124 not over in the time given; 130 let go of by Ctrl-C. "
+        f"A server that knows its callers is sent the token that {TOKEN_VARIABLE} holds."
     )
 )
 def _app(
@@ -175,8 +178,15 @@ def _run(
     from .output import Printer  # noqa: PLC0415
 
     reporter = status.reporter(quiet=quiet)
-    session = commands.Session(server=server, printer=Printer(output), reporter=reporter)
+    session = commands.Session(server=server, printer=Printer(output), reporter=reporter, token=_token())
     raise typer.Exit(commands.run(command(session), reporter=reporter))
+
+
+def _token() -> str | None:
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not (token.isascii() and token.isprintable()):
+        raise ArgumentsError(f"{TOKEN_VARIABLE} holds what no token can: only printable ASCII")
+    return token or None
 
 
 @contextmanager

@@ -26,10 +26,12 @@ class Session:
     server: str
     printer: Printer
     reporter: Reporter
+    token: str | None = None
+    """By which the server knows its caller."""
 
     def client(self) -> TasksClient:
         """A client of the server. It declares no capability to answer questions: so it is not asked."""
-        return TasksClient(self.server)
+        return TasksClient(self.server, headers={"Authorization": f"Bearer {self.token}"} if self.token else None)
 
 
 async def call(session: Session, tool: str, arguments: str, *, wait: bool, limits: Limits) -> Exit:

@@ -6,6 +6,8 @@ from typing import Annotated, Final
 import typer
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8080/mcp"
+TOKEN_VARIABLE: Final = "MCPTASKS_TOKEN"  # noqa: S105  # a variable's name
+"""Where the caller's token is. There is no option for it: a command line can be seen by others."""
 
 
 class Output(StrEnum):

@@ -51,6 +51,30 @@ async def test_the_result_goes_to_one_stream_and_all_else_to_the_other(server: F
     assert server.params("tools/call")[0]["arguments"] == {"by": "country", "top": 5}
 
 
+async def test_the_token_of_the_environment_is_sent_with_each_request(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCPTASKS_TOKEN", "secret-of-anna\n")
+    server.tools["sum"] = FakeTool(states=[WORKING, completed("42")])
+
+    ended = await finish(await start("call", "sum", "-q", "-s", server.url))
+
+    assert (ended.code, ended.out) == (0, "42\n")
+    assert {seen.headers["Authorization"] for seen in server.seen} == {"Bearer secret-of-anna"}
+
+
+async def test_a_token_that_cannot_be_one_is_refused_and_not_shown(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCPTASKS_TOKEN", "secret\nX-Evil: 1")
+
+    ended = await finish(await start("tools", "-s", server.url))
+
+    assert (ended.code, ended.out, server.seen) == (2, "", [])
+    assert "MCPTASKS_TOKEN" in ended.err
+    assert "secret" not in ended.err
+
+
 async def test_arguments_come_from_a_pipe_as_they_are(server: FakeServer) -> None:
     server.tools["echo"] = FakeTool(result=tool_result("no", is_error=True))
 
