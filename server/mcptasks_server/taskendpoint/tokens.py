@@ -12,13 +12,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import jwt
 import structlog
 from jwt.api_jwk import PyJWK, PyJWKSet
 
-from mcptasks_crds.kube import Kube, KubeError
+from mcptasks_crds.kube import KubeError
 
 from .claims import PodClaims, check_for_task, pod_claims
 from .problems import LaterProblem, UnknownPodProblem
@@ -41,6 +41,14 @@ REMEMBERED: Final = 10_000
 _NO_KEYS: Final = "The keys to check tokens by cannot be fetched from the API server"
 
 
+class KeySource(Protocol):
+    """Who is asked for the keys; `Kube` is one."""
+
+    async def request(self, method: str, path: str, /, *, accept: str = ..., timeout_seconds: float = ...) -> bytes:
+        """Send one request and read its whole answer."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Keys:
     """What tokens are checked by, as it was fetched at some time."""
@@ -54,7 +62,7 @@ class Keys:
 class PodTokens:
     """The tokens of one namespace's pods."""
 
-    kube: Kube
+    kube: KeySource
     namespace: str
     monotonic: Callable[[], float] = time.monotonic
     clock: Callable[[], float] = time.time
