@@ -5,6 +5,7 @@ It runs in the clients' own environments, so it needs nothing but the standard l
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Awaitable, Mapping
 from typing import Any, Final, Protocol
@@ -27,6 +28,12 @@ def drive(*cases: Case) -> None:
     known = {case.__name__: case for case in cases}
     seen = asyncio.run(_all(url, {name: known[name] for name in names}))
     sys.stdout.write(json.dumps(seen) + "\n")
+
+
+def next_call(text: str) -> tuple[str, dict[str, Any]] | None:
+    """The call that a text says to make next, as a model would read it; None where it says nothing of the kind."""
+    found = re.search(r"\bcall `(\w+)` with (\{.*?\})", text, re.IGNORECASE)
+    return None if found is None else (found[1], json.loads(found[2]))
 
 
 async def _all(url: str, cases: Mapping[str, Case]) -> dict[str, Any]:

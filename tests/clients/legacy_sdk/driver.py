@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from driving import drive
+from driving import drive, next_call
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import McpError
@@ -138,6 +138,17 @@ async def held_cancel(url: str) -> dict[str, Any]:
         return {"stopped": True}
 
 
+async def held_restart(url: str) -> dict[str, Any]:
+    """Goes on as the text says, as a model does."""
+    call: tuple[str, dict[str, Any]] = ("steady", {})
+    async with connected(url) as (session, _):
+        while True:
+            seen = _result(await session.call_tool(*call))
+            if (following := next_call(seen["text"])) is None:
+                return seen
+            call = following
+
+
 async def progress(url: str) -> dict[str, Any]:
     heard: list[tuple[float, float | None, str | None]] = []
 
@@ -176,5 +187,6 @@ if __name__ == "__main__":
         held_question,
         held_declined,
         held_cancel,
+        held_restart,
         progress,
     )

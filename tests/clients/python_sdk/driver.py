@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from driving import drive
+from driving import drive, next_call
 from mcp import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.session import ClientRequestContext, ClientSession
@@ -180,6 +180,17 @@ async def held_cancel(url: str) -> dict[str, Any]:
             return {"stopped": True}
 
 
+async def held_restart(url: str) -> dict[str, Any]:
+    """Goes on as the text says, as a model does."""
+    call: tuple[str, dict[str, Any]] = ("steady", {})
+    async with Client(url) as client:
+        while True:
+            seen = _result(await client.call_tool(*call))
+            if (following := next_call(seen["text"])) is None:
+                return seen
+            call = following
+
+
 async def progress(url: str) -> dict[str, Any]:
     heard: list[tuple[float, float | None, str | None]] = []
 
@@ -226,5 +237,6 @@ if __name__ == "__main__":
         held_question,
         held_declined,
         held_cancel,
+        held_restart,
         progress,
     )
