@@ -46,7 +46,7 @@ class Issuer:
         """Sign with a further key from here on."""
         self.keys[key_id] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
-    def token(self, task: str, *, key_id: str | None = None, algorithm: str = "RS256", **changes: Any) -> str:
+    def token(self, task: str, *, pod_uid: str = POD_UID, key_id: str | None = None, **changes: Any) -> str:
         """A token of a task's pod, as the kubelet would put it there; `changes` replace claims (None: drops them)."""
         now = datetime.now(UTC)
         claims = {
@@ -56,12 +56,12 @@ class Issuer:
             "nbf": now,
             "exp": now + timedelta(hours=1),
             "sub": f"system:serviceaccount:{NAMESPACE}:default",
-            "kubernetes.io": bound(POD_UID),
+            "kubernetes.io": bound(pod_uid),
             **changes,
         }
         chosen = list(self.keys)[-1] if key_id is None else key_id
         kept = {name: value for name, value in claims.items() if value is not None}
-        return jwt.encode(kept, self.keys[chosen], algorithm=algorithm, headers={"kid": chosen})
+        return jwt.encode(kept, self.keys[chosen], algorithm="RS256", headers={"kid": chosen})
 
     async def request(self, _method: str, path: str, **_: Any) -> bytes:
         """See `Kube`."""

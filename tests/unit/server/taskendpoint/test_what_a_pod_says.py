@@ -233,9 +233,9 @@ async def test_parts_are_put_before_those_of_the_result_in_order(
     again = await pod.post("/content", {"content": [_text("two")]}, **{"Idempotency-Key": "b"})
     late = await pod.post("/content", {"content": [_text("four")]}, **{"Idempotency-Key": "c"})
 
-    text = result_text(store.task(task_id))
-    assert text is not None
-    assert [part["text"] for part in _parsed(text)["content"]] == ["one", "two", "three"]
+    result = result_text(store.task(task_id))
+    assert result is not None
+    assert [part["text"] for part in _parsed(result)["content"]] == ["one", "two", "three"]
     assert (again.status, late.status) == (204, 409)
 
 

@@ -89,7 +89,7 @@ async def test_a_token_that_nobody_signed_is_refused(tokens: PodTokens, issuer: 
     good = issuer.token(TASK)
     head, claims, _ = good.split(".")
     forged = Issuer()
-    without = jwt.encode({"aud": "x"}, None, algorithm="none")
+    without = jwt.encode({"aud": "x"}, "", algorithm="none")
     by_public_key = jwt.encode(
         jwt.decode(good, options={"verify_signature": False}), "k" * 32, headers={"kid": "first"}
     )
@@ -184,7 +184,7 @@ async def test_a_pod_that_is_not_the_current_one_is_refused(
     said = [await old.get(), await old.put("/progress", {"progress": 1}), await old.put("/result", {"content": []})]
 
     assert {each.status for each in said} == {403}
-    current = pod_of(task_id, token=issuer.token(task_id, **{"kubernetes.io": bound("pod-2")}))
+    current = pod_of(task_id, token=issuer.token(task_id, pod_uid="pod-2"))
     assert (await current.put("/result", {"content": []})).status == 204
 
 
