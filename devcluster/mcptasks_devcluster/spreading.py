@@ -9,15 +9,19 @@ silent for too long, as load balancers do.
 import asyncio
 import hashlib
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict
+from multidict import CIMultiDict, CIMultiDictProxy
 
 SESSION_HEADER: Final = "Mcp-Session-Id"
+Take = Callable[[bytes | None], None]
+"""Is given each piece of an answer's body, then None, unless it was cut."""
+Look = Callable[[bytes, CIMultiDictProxy[str], int, CIMultiDictProxy[str]], Take]
+"""Is given a request's body and headers, and its answer's status and headers."""
 _HOP_BY_HOP: Final = frozenset({"connection", "keep-alive", "content-length", "transfer-encoding", "upgrade"})
 _NOT_OURS_TO_ADD: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -74,9 +78,15 @@ class SpreadingProxy:
     """A running proxy."""
 
     def __init__(
-        self, replicas: Sequence[str], *, seed: int, session: aiohttp.ClientSession, has_affinity: bool = True
+        self,
+        replicas: Sequence[str],
+        *,
+        seed: int,
+        session: aiohttp.ClientSession,
+        has_affinity: bool = True,
+        look: Look | None = None,
     ) -> None:
-        self._has_affinity = has_affinity
+        self._has_affinity, self._look = has_affinity, look
         self.replicas = tuple(Replica(url) for url in replicas)
         self._random = random.Random(seed)  # noqa: S311  # drawn to be repeated, not to be secret
         self._session = session
@@ -94,16 +104,17 @@ class SpreadingProxy:
         seed: int,
         has_affinity: bool = True,
         silence_seconds: float | None = None,
+        look: Look | None = None,
     ) -> AsyncIterator["SpreadingProxy"]:
         """A proxy before servers of these addresses, such as `http://127.0.0.1:8081`.
 
-        An answer of which nothing came for `silence_seconds` is cut.
+        An answer of which nothing came for `silence_seconds` is cut. `look` is shown all that passes.
         """
         # A connection for each request: one that is kept may lead to a replica that died since.
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=silence_seconds)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=timeout) as session:
-            proxy = cls(replicas, seed=seed, session=session, has_affinity=has_affinity)
+            proxy = cls(replicas, seed=seed, session=session, has_affinity=has_affinity, look=look)
             app = web.Application(client_max_size=2**26)
             app.router.add_route("*", "/{path:.*}", proxy._handle)
             runner = web.AppRunner(
@@ -150,10 +161,15 @@ class SpreadingProxy:
             allow_redirects=False,
         ) as answer:
             replica.answered += 1
-            return await _copy(incoming, answer)
+            take = self._look(body, incoming.headers, answer.status, answer.headers) if self._look else _ignore
+            return await _copy(incoming, answer, take)
 
 
-async def _copy(incoming: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+def _ignore(_: bytes | None) -> None:
+    """Look at nothing."""
+
+
+async def _copy(incoming: web.Request, answer: aiohttp.ClientResponse, take: Take) -> web.StreamResponse:
     headers: Any = CIMultiDict(
         (name, value) for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP
     )
@@ -161,11 +177,13 @@ async def _copy(incoming: web.Request, answer: aiohttp.ClientResponse) -> web.St
     await response.prepare(incoming)
     try:
         async for chunk in answer.content.iter_any():
+            take(chunk)
             await response.write(chunk)
     except aiohttp.ClientError:
         # The replica died in the middle: so does the answer, or a client would take a part for the whole.
         assert incoming.transport is not None
         incoming.transport.abort()
         return response
+    take(None)
     await response.write_eof()
     return response

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
@@ -11,6 +12,7 @@ import aiohttp
 from mcp_types import jsonrpc
 from multidict import CIMultiDictProxy
 
+from .events import EventReader
 from .judges import Asked
 from .stream_judge import AnswerJudge
 
@@ -71,7 +73,6 @@ class _Seen:
     """What a stream has brought up to now."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
-    comments: list[str] = field(default_factory=list)
     last: str = ""
 
 
@@ -82,10 +83,10 @@ class Stream:
         self._response, self._asked = response, asked
         self._judge, self._seen = AnswerJudge(asked), _Seen()
         self._pieces = response.content.iter_any()
-        self._buffer = b""
+        self._events, self._ready = EventReader(may_resume=not asked.is_modern), deque[str]()
         self._whole = False
         if self.is_events:
-            self._check_headers()
+            check_stream_headers(self.status, self.headers)
 
     @property
     def status(self) -> int:
@@ -105,7 +106,7 @@ class Stream:
     @property
     def comments(self) -> list[str]:
         """The comments that came up to now."""
-        return self._seen.comments
+        return self._events.comments
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -149,7 +150,7 @@ class Stream:
             pass
         answered = bool(self.messages) and "method" not in self.messages[-1]
         if answered and self._asked.is_modern and not self.is_events:
-            self._check_status(self.messages[-1])
+            check_status(self.status, self.messages[-1])
         return Answer(
             status=self.status,
             text=self._seen.last,
@@ -171,40 +172,25 @@ class Stream:
         return text
 
     async def _next_event(self) -> str | None:
-        """The data of the next event. Each is one line, without an id: some clients read them so."""
-        data: list[str] = []
-        while (line := await self._next_line()) is not None:
-            field_name, _, value = line.partition(":")
-            if line == "" and data:
-                assert len(data) == 1, "one event is one message on one line"
-                return data[0]
-            if line.startswith(":"):
-                self._seen.comments.append(value.strip())
-            elif field_name == "data":
-                data.append(value.removeprefix(" "))
-            elif field_name:
-                assert field_name in {"event", "retry", "id"}, f"an unknown field: {field_name}"
-                assert field_name != "id" or not self._asked.is_modern, "modern streams cannot be resumed"
-        assert data == [], "the stream ended within an event"
-        return None
-
-    async def _next_line(self) -> str | None:
-        while b"\n" not in self._buffer:
+        while not self._ready:
             piece = await anext(self._pieces, None)
             if piece is None:
-                assert self._buffer == b"", f"the stream ended within a line: {self._buffer[:80]!r}"
+                self._events.end()
                 return None
-            self._buffer += piece
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line.removesuffix(b"\r").decode()
+            self._ready.extend(self._events.feed(piece))
+        return self._ready.popleft()
 
-    def _check_headers(self) -> None:
-        assert self.status == HTTPStatus.OK
-        assert self.headers.get("X-Accel-Buffering") == "no"
-        assert {"no-cache", "no-store"} & {each.strip() for each in self.headers["Cache-Control"].split(",")}
-        assert "Content-Encoding" not in self.headers
 
-    def _check_status(self, message: dict[str, Any]) -> None:
-        code = message.get("error", {}).get("code")
-        expected = _MODERN_STATUS.get(code, self.status)
-        assert self.status == expected, f"{code} is answered {self.status}"
+def check_stream_headers(status: int, headers: CIMultiDictProxy[str]) -> None:
+    """That an event stream comes as one: whole, at once, and kept by nobody."""
+    assert status == HTTPStatus.OK
+    assert headers.get("X-Accel-Buffering") == "no"
+    assert {"no-cache", "no-store"} & {each.strip() for each in headers["Cache-Control"].split(",")}
+    assert "Content-Encoding" not in headers
+
+
+def check_status(status: int, message: Mapping[str, Any]) -> None:
+    """That an error of the modern wire comes with the HTTP status that is specified for it."""
+    code = message.get("error", {}).get("code")
+    expected = _MODERN_STATUS.get(code, status)
+    assert status == expected, f"{code} is answered {status}"
