@@ -93,7 +93,7 @@ class Handling:
             case Message(id=None):
                 return "notification"
             case Message(method=method):
-                return method if self.era is None or method in self.era.methods else "other"
+                return method if self.era is not None and method in self.era.methods else "other"
 
 
 class McpEndpoint:

@@ -31,3 +31,12 @@ async def test_requests_are_counted_by_method_and_outcome(wire: Wire, metrics: M
         ("invalid", "none", "-32700"): 1,
         ("invalid", "none", "-32600"): 1,
     }
+
+
+async def test_a_method_of_a_request_whose_era_is_not_known_is_no_label(wire: Wire, metrics: Metrics) -> None:
+    for number in range(3):
+        body = wire.body_of(f"no/such/{number}")
+        await wire.post(body, headers={"MCP-Protocol-Version": "2025-11-25"})  # another one than the body's
+        await wire.post(body, headers={"MCP-Protocol-Version": "\u00e9"})
+
+    assert counted(metrics) == {("other", "none", "-32020"): 6}
