@@ -11,6 +11,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import is_dataclass
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -130,12 +131,11 @@ def _words_of(error: ValueError) -> str:
 
 
 def _convert_scalar(value: Any, hint: Any, *, at: str) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is float and is_number:
-        return float(value)
-    if hint is int and is_number and value == value // 1:
-        return int(value)  # JSON knows no difference between 3 and 3.0
-    if isinstance(value, bool) if hint is bool else isinstance(value, hint) and not is_number:
+    if hint in (int, float):
+        if isinstance(value, int | float) and not isinstance(value, bool) and (hint is float or value == value // 1):
+            with suppress(OverflowError):  # an integer beyond what a float can hold
+                return hint(value)  # JSON knows no difference between 3 and 3.0
+    elif isinstance(value, hint):
         return value
     raise ArgumentsError(f"{at}: must be {_WORDS[hint]}")
 

@@ -1,7 +1,8 @@
 """Runs a tool on your own machine, without a cluster: `python -m mcptasks.job.run tool.py --arg name=value`.
 
 A stand-in for the task endpoint listens on a loopback port; questions are asked on the terminal or answered from a
-file; the result is printed as the client would get it. What the tool prints goes to standard error. Ctrl-C cancels the task.
+file; the result is printed as the client would get it. What the tool prints goes to standard error.
+Ctrl-C cancels the task.
 
 Exit codes: 0 a result, 1 a tool error, 2 a wrong command line, 3 cancelled.
 """
@@ -152,10 +153,11 @@ def _read(path: Path) -> Any:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m mcptasks.job.run", description="Run a tool on this machine, without a cluster."
+        prog="python -m mcptasks.job.run",
+        description="Run a tool on this machine, without a cluster.",
+        epilog="What stands after -- is the program's own command line.",
     )
     parser.add_argument("program", help="the tool's program; .py and .sh files are run by Python and sh")
-    parser.add_argument("rest", nargs="*", help="its own command line (after --)")
     parser.add_argument("--arg", action="append", default=[], metavar="NAME=TEXT", help="an argument; NAME:=JSON too")
     parser.add_argument("--arguments", type=Path, metavar="FILE", help="a JSON file with all of them")
     parser.add_argument(
@@ -164,7 +166,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--schema", type=Path, metavar="FILE", help="the inputSchema, or a whole McpTool (JSON or YAML)"
     )
-    return parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    own = given.index("--") if "--" in given else len(given)
+    options = parser.parse_args(given[:own])
+    options.rest = given[own + 1 :]
+    return options
 
 
 if __name__ == "__main__":

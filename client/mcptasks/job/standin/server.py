@@ -82,6 +82,8 @@ def _handler_of(desk: Desk) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Type", reply.content_type)
             if reply.status != 204:
                 self.send_header("Content-Length", str(len(reply.body)))
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(reply.body)
 
