@@ -4,6 +4,7 @@ A test marked `cluster` gets a whole cluster (`cluster`: pytest-kind's `KindClus
 one, without a kubelet. Both use the same fixtures below: `kubeconfig`, `kube`, `namespace`.
 """
 
+import gc
 import json
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, Kind, Kube
 from mcptasks_devcluster import pythonenvs
 from mcptasks_devcluster.crds import install_crds
+from mcptasks_server.contexts import Contexts
 from mcptasks_server.testing import fastmcp_models, judges
 
 # A busy machine is no finding: property tests are bounded by pytest's own timeout, not by the clock of one example.
@@ -43,6 +45,25 @@ def judged_by_fastmcp() -> None:
     environment = pythonenvs.installed(ROOT / "tests" / "clients" / "fastmcp_tasks")
     if environment is not None:
         judges.OTHERS.append(fastmcp_models.judge_of(environment.path))
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_of_requests(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After each test, nothing is left in memory of the requests that servers of this process have answered."""
+    made: list[Contexts] = []
+    begin = Contexts.__init__
+
+    def noted(contexts: Contexts, **arguments: Any) -> None:
+        begin(contexts, **arguments)
+        made.append(contexts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Contexts, "__init__", noted)
+        yield
+    if any(contexts.left(seconds=0) for contexts in made):
+        request.node.funcargs.clear()  # what the test's own doubles have kept
+        gc.collect()  # what is only kept by itself is no leak
+    assert sum(contexts.left(seconds=0) for contexts in made) == 0, "something keeps what belongs to ended requests"
 
 
 @pytest.fixture(scope="session")
