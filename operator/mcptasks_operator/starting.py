@@ -37,6 +37,7 @@ def has_no_job(situation: Situation) -> Verdict | None:
         _tool_is_unchecked,
         _tool_is_invalid,
         _tool_asks_more,
+        _tool_was_edited_since_it_asked,
     ):
         verdict = rung(situation)
         if verdict is not None:
@@ -106,6 +107,16 @@ def _tool_asks_more(situation: Situation) -> Verdict | None:
     if not unknown:
         return None
     message = f"the tool asks {', '.join(unknown)} before it starts, and the task was made without that: call it again"
+    return _once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, message))
+
+
+def _tool_was_edited_since_it_asked(situation: Situation) -> Verdict | None:
+    """People are asked about the tool as it was when it was called: nobody approves one thing and gets another."""
+    spec, tool = situation.task.spec, situation.seen.tool
+    if not spec.questions or tool is None or spec.tool.generation in (None, tool.metadata.generation):
+        return None
+    asked = ", ".join(sorted(spec.questions))
+    message = f"the tool was edited after it had asked {asked}, and before the task was taken up: call it again"
     return _once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, message))
 
 

@@ -92,7 +92,7 @@ class JobCall:
         if task is not None:
             return await _answer(self.services, self.exchange, self.door, task, is_again=True)
         plan = plan_of(self.tool, self.door, self.exchange.abilities)
-        answers = await ask_first(self.exchange, plan.first)
+        answers = await ask_first(self.exchange, plan.first, tool=self.tool)
         task = await self._create(self._new(plan, answers, known[0] if known else None))
         # Of a call that can come again, another replica may have made the task a moment before.
         return await _answer(self.services, self.exchange, self.door, task, is_again=bool(known))

@@ -52,6 +52,13 @@ def asking(*keys: str) -> McpTool:
     return McpTool.model_validate(document)
 
 
+def edited() -> McpTool:
+    """The same tool with another generation, which was looked at."""
+    document: Any = asking("sure").model_dump(by_alias=True)
+    document["metadata"]["generation"] = document["status"]["observedGeneration"] = 2
+    return McpTool.model_validate(document)
+
+
 def row(sentence: str, *values: object) -> Any:
     return pytest.param(*values, id=sentence)
 
@@ -64,6 +71,11 @@ NEEDS = [
     row("a task that was declined at first sight may have a Job", first_sight(answers={"sure": NO}), ConfirmJob()),
     row("a task that expired at first sight may have a Job", first_sight(spec={"created": ago(600)}), ConfirmJob()),
     row("a task that passed by a question may have a Job", first_sight(tool=asking("more")), ConfirmJob()),
+    row(
+        "a task of the tool as it still is gets its Job",
+        first_sight(tool=asking("sure"), spec={"tool_generation": 1}),
+        CreateJob(),
+    ),
     row("an answer lets the Job start", held(answers={"sure": YES}), RELEASE),
     row("an answer that came late, but came, lets it start", held(answers={"sure": YES}, now=NOW), RELEASE),
     row("what was not asked is not given to the pod", held(answers={"sure": YES, "other": YES}), RELEASE),
@@ -199,6 +211,13 @@ STANDINGS = [
         Phase.FAILED,
         Reason.TOOL_INVALID,
         "the tool asks more before it starts",
+    ),
+    row(
+        "a tool that was edited after it had asked does not run, be it answered or not",
+        first_sight(tool=edited(), spec={"tool_generation": 1}, answers={"sure": YES}, job=Absent.CONFIRMED),
+        Phase.FAILED,
+        Reason.TOOL_INVALID,
+        "the tool was edited after it had asked sure",
     ),
     row(
         "a start that is refused fails",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -12,6 +13,8 @@ from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.testing import FixedCatalogue, InMemoryTaskStore, ready_tool
 from mcptasks_server.testing.contract import over
 from mcptasks_server.testing.wire import WITH_FORMS, WITH_TASKS, Wire
+
+from .conftest import question
 
 FORMS: Final[Mapping[str, Any]] = {"elicitation": {}}
 YES: Final = {"action": "accept", "content": {"sure": True}}
@@ -58,6 +61,36 @@ async def test_an_answer_that_is_sent_twice_makes_one_task(wire: Wire, store: In
     assert len({answer.result["taskId"] for answer in made}) == 1
     assert more.result["taskId"] != made[0].result["taskId"]
     assert len(store.created) == 2
+
+
+async def test_an_answer_to_what_another_version_of_the_tool_asked_is_none_to_this_one(
+    wire: Wire, store: InMemoryTaskStore, catalogue: FixedCatalogue
+) -> None:
+    def offer(message: str, generation: int) -> None:
+        asks = question("first", "beforeTask") | {"message": message}
+        catalogue.offer(replace(ready_tool("asksfirst", questions=[asks]), generation=generation))
+
+    offer("Delete the test data?", 1)
+    asked = (await wire.call("tools/call", {"name": "asksfirst"}, capabilities=WITH_FORMS)).result
+    offer("Delete all data?", 2)
+    again = await wire.call("tools/call", {"name": "asksfirst"} | retry(asked, first=YES), capabilities=WITH_FORMS)
+    assert again.result["inputRequests"]["first"]["params"]["message"] == "Delete all data?"
+    assert store.objects == {}
+
+    made = await wire.call(
+        "tools/call", {"name": "asksfirst"} | retry(again.result, first=YES), capabilities=WITH_FORMS
+    )
+    assert now(store).metadata.name == made.result["taskId"]
+    assert now(store).spec.questions["first"].message == "Delete all data?"
+
+
+async def test_an_answer_to_what_was_not_asked_yet_is_none(wire: Wire, store: InMemoryTaskStore) -> None:
+    params = {"name": "asksfirst", "inputResponses": {"first": YES}}
+
+    answer = await wire.call("tools/call", params, capabilities=WITH_FORMS)
+
+    assert set(answer.result["inputRequests"]) == {"first"}
+    assert store.objects == {}
 
 
 @pytest.mark.requirement("elicitation/declined")
