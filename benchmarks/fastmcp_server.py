@@ -1,4 +1,4 @@
-# mypy: ignore-errors  # it runs in an environment of its own
+# mypy: ignore-errors
 """fastmcp's own tasks, to be compared with: one tool, served as its documentation says.
 
 Run by the interpreter of the environment that the tests of clients have (`tests/clients/fastmcp_tasks`), which has
