@@ -29,6 +29,7 @@ from mcptasks_devcluster.productimage.base import base_image
 from mcptasks_devcluster.productimage.engines import find_engine
 from mcptasks_devcluster.services import Services, services
 from mcptasks_devcluster.spreading import SpreadingProxy
+from mcptasks_server.testing.passing import PassingJudge
 
 ROOT: Final = Path(__file__).parents[3]
 CLIENTS: Final = ROOT / "tests" / "clients"
@@ -116,6 +117,7 @@ async def world(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Async
         for replica in replicas:
             await replica.start("server")
         await replicas[0].start("operator")
+        judge = PassingJudge()
         proxies = [
             await stack.enter_async_context(
                 SpreadingProxy.running(
@@ -123,6 +125,7 @@ async def world(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Async
                     seed=1,
                     has_affinity=False,
                     silence_seconds=SILENCE_SECONDS,
+                    look=judge,
                 )
             )
             for some in (replicas[:2], replicas[2:])
@@ -137,6 +140,8 @@ async def world(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Async
             lenient_url=f"{proxies[1].url}/mcp",
         )
         assert all(replica.answered for proxy in proxies for replica in proxy.replicas)
+        assert judge.judged
+        assert judge.refused == []
 
 
 async def until_served(url: str) -> None:

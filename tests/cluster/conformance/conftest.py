@@ -19,6 +19,7 @@ from mcptasks_devcluster.forwarding import forwarded
 from mcptasks_devcluster.productimage.building import TARGETS, build_image
 from mcptasks_devcluster.programs import program
 from mcptasks_devcluster.spreading import SpreadingProxy
+from mcptasks_server.testing.passing import PassingJudge
 
 ROOT: Final = Path(__file__).parents[3]
 TOOLS: Final = ROOT / "tests" / "fixtures" / "conformance_tools"
@@ -135,9 +136,12 @@ async def endpoint(release: Release, seed: int) -> AsyncIterator[str]:
             for pod in release.replicas
         ]
         assert len(urls) == REPLICAS
-        proxy = await stack.enter_async_context(SpreadingProxy.running(urls, seed=seed))
+        judge = PassingJudge()
+        proxy = await stack.enter_async_context(SpreadingProxy.running(urls, seed=seed, look=judge))
         yield f"{proxy.url}/mcp"
         assert all(replica.answered for replica in proxy.replicas)
+        assert judge.judged
+        assert judge.refused == []
 
 
 @pytest.fixture
