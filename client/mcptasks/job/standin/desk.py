@@ -99,15 +99,15 @@ class Desk:
         match method, path.strip("/").split("/"):
             case "GET", [""]:
                 return self._task()
-            case "PUT", ["progress"]:
+            case "PUT" | "POST", ["progress"]:
                 return self._take_progress(body)
-            case "PUT", ["questions", key]:
+            case "PUT" | "POST", ["questions", key]:
                 return self._ask(unquote(key), body)
             case "GET", ["questions", key]:
                 return self._await(unquote(key), parse_qs(url.query).get("wait", ["0"])[0])
             case "POST", ["content"]:
                 return self._add(headers.get("idempotency-key"), body)
-            case "PUT", ["result"]:
+            case "PUT" | "POST", ["result"]:
                 return self._take_result(body)
             case _:
                 raise ProblemError(HTTPStatus.NOT_FOUND, f"there is no {method} {path or '/'}")
