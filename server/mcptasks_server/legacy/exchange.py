@@ -101,7 +101,7 @@ class LegacyExchange(Exchange):
         names = ", ".join(required)
         return UndeclaredCapabilityError(
             f"The client has not declared the capability {names} in initialize: {why}",
-            data={"requiredCapabilities": required},
+            data={"requiredCapabilities": dict(required)},
         )
 
     def refused_task(self, *, required: bool) -> RpcError:

@@ -82,6 +82,10 @@ async def replicas(store: InMemoryTaskStore, inline: Inline, callers: CallerPoli
         ready_tool("held", without_tasks="hold"),
         ready_tool("task-only", task_support="required"),
         ready_tool("never-task", task_support="forbidden"),
+        ready_tool(
+            "approved",
+            questions=[{"key": "sure", "message": "Sure?", "requestedSchema": FORM, "when": "beforeStart"}],
+        ),
     )
     schema = {"type": "object"}
     tool = InlineTool(

@@ -63,6 +63,20 @@ async def test_a_held_calls_question_is_answered_at_the_other_replica(
     assert "_meta" not in asked[0]["params"]  # its client knows of no task
 
 
+@pytest.mark.parametrize("way", [{}, {"task": {}}], ids=["plain", "task"])
+async def test_an_approval_that_the_client_cannot_ask_for_is_told_and_nothing_is_created(
+    replicas: tuple[Wire, Wire], store: InMemoryTaskStore, way: dict[str, Any]
+) -> None:
+    client = await LegacyWire.connected(replicas[0])  # without elicitation
+
+    answer = await client.call("tools/call", {"name": "approved", **way})
+
+    assert answer.error == (200, -32600)
+    assert "elicitation" in answer.message
+    assert answer.body["error"]["data"] == {"requiredCapabilities": {"elicitation": {}}}
+    assert store.objects == {}
+
+
 @pytest.mark.requirement("legacy/output-schema", "legacy/cancelled-not-for-tasks")
 async def test_what_takes_long_is_answered_by_a_handle_that_conforms_and_is_not_cancelled_any_more(
     client: LegacyWire, elsewhere: LegacyWire, store: InMemoryTaskStore
