@@ -1,4 +1,4 @@
-"""The main job, from nothing: a cluster, the images, `helm install`, two real tools, and calls that are watched.
+"""The main job, from nothing: a cluster, the images, `helm install`, four real tools, and calls that are watched.
 
     python examples/demo.py [--cluster NAME] [--namespace NAMESPACE]
 
@@ -23,12 +23,16 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-TOOLS: Final = ("run-tests", "summarize-table")
+TOOLS: Final = ("run-tests", "summarize-table", "train-classifier", "deploy-shop")
 RELEASE: Final = "mcptasks"
 DEVCLUSTER: Final = (sys.executable, "-m", "mcptasks_devcluster")
 MCPTASKS: Final = (sys.executable, "-m", "mcptasks.cli")
 RUNNING: Final = re.compile(r"(mt-[a-z2-7]+) working: running")
 """What the command line says when the tool's container runs."""
+ASKED: Final = re.compile(r"(mt-[a-z2-7]+) input_required")
+"""What the example client says when the task waits for an answer."""
+EPOCH: Final = re.compile(r"epoch (\d+): loss")
+CLIENT: Final = "examples/clients/call_and_answer.py"
 STARTED_SECONDS: Final = 180.0
 """How long a task may take until its container runs; the first one may wait for a busy machine."""
 
@@ -62,6 +66,8 @@ class Call:
 
     code: int
     out: str
+    status: str
+    """What it said while it waited."""
 
 
 WHAT_IS_LEFT: Final = """\
@@ -85,6 +91,9 @@ def main() -> None:
         with forwarded(cluster) as url:
             os.environ["MCPTASKS_SERVER"] = url
             call_tools(cluster)
+            train(cluster)
+            deploy(cluster)
+            show_what_is_left(cluster)
     except DemoError as error:
         sys.exit(f"demo: {error}")
     say(f"\nAll as it should be, in {time.monotonic() - started:.0f} s.")
@@ -129,17 +138,17 @@ def load_images(options: argparse.Namespace) -> str:
 
 
 def offer_tools(cluster: Cluster, *, image: str) -> None:
-    """Apply the tools and wait until they can be called."""
-    heading("Two tools, each a YAML file")
-    for tool in TOOLS:
-        manifest = (ROOT / "examples" / "tools" / f"{tool}.yaml").read_text("utf-8")
-        manifest = manifest.replace("image: mcptasks-examples:dev", f"image: {image}")
+    """Apply the tools, and the shop that one of them deploys, and wait until they can be called."""
+    heading("Four tools, each a YAML file, and a shop that one of them deploys")
+    for file in ("examples/shop.yaml", *(f"examples/tools/{tool}.yaml" for tool in TOOLS)):
+        manifest = (ROOT / file).read_text("utf-8").replace("image: mcptasks-examples:dev", f"image: {image}")
         _run(
             [cluster.kubectl, "apply", "--namespace", cluster.namespace, "--filename", "-"],
-            shown=["kubectl", "apply", "--namespace", cluster.namespace, "--filename", f"examples/tools/{tool}.yaml"],
+            shown=["kubectl", "apply", "--namespace", cluster.namespace, "--filename", file],
             given=manifest,
             KUBECONFIG=cluster.kubeconfig,
         )
+    cluster.show("rollout", "status", "deployment/shop", "--namespace", cluster.namespace, "--timeout=120s")
     names = [f"mcptool/{tool}" for tool in TOOLS]
     cluster.show("wait", "--namespace", cluster.namespace, "--for=condition=Ready", "--timeout=60s", *names)
     cluster.show("get", "mcptools", "--namespace", cluster.namespace)
@@ -177,12 +186,64 @@ def call_tools(cluster: Cluster) -> None:
     expect(mcptasks("cancel", task, "--wait").code == 0, "it is cancelled, and its pod is gone")
     expect(mcptasks("get", task).code == 0, "it is still there to be seen")
     expect(mcptasks("result", task).code == 3, "it has no result: exit code 3")
+    phase = cluster.get("mcptask", task)["status"]["phase"]
+    expect(phase == "Cancelled", "kubectl says of it what the client says")
 
+
+def train(cluster: Cluster) -> None:
+    """A run that tells each epoch while it goes on."""
+    heading("train-classifier: a training run with live progress")
+    trained = watched(cluster, "call", "train-classifier", "--output", "json")
+    result = json.loads(trained.out)["result"]
+    expect(
+        trained.code == 0 and result["structuredContent"]["accuracy"] > 0.9, "it has learnt to tell the points apart"
+    )
+    kinds = [part["type"] for part in result["content"]]
+    expect(kinds == ["text", "image"], "the result has the figures, and the learning curve as a picture")
+    epochs = [int(number) for number in EPOCH.findall(trained.status)]
+    expect(len(set(epochs)) > 2 and epochs == sorted(epochs), f"the client saw {len(set(epochs))} epochs go by")
+
+
+def deploy(cluster: Cluster) -> None:
+    """A deployment that waits until it is approved: by its client, then by somebody with kubectl."""
+    heading("deploy-shop: it waits for an approval, which its MCP client gives")
+    by_the_client = client("deploy-shop", "version=1.1", "--accept", "approve", "approved:=true")
+    expect(by_the_client.code == 0, "it is approved, and deployed")
+    expect(deployed_version(cluster) == "1.1", "the shop runs the version 1.1")
+
+    heading("deploy-shop again: its client leaves the answer to others, and kubectl gives it")
+    by_kubectl = client("deploy-shop", "version=1.2", when_asked=lambda task: approve(cluster, task))
+    expect(by_kubectl.code == 0 and json.loads(by_kubectl.out)["previous"] == "1.1", "it is approved, and deployed")
+    expect(deployed_version(cluster) == "1.2", "the shop runs the version 1.2")
+
+    heading("deploy-shop a third time: declined")
+    declined = client("deploy-shop", "version=1.3", "--decline", "approve")
+    expect(declined.code == 1 and "declined" in declined.out, "nothing was deployed, and the result says so")
+    expect(deployed_version(cluster) == "1.2", "the shop still runs the version 1.2")
+
+
+def approve(cluster: Cluster, task: str) -> None:
+    """Answer the question with kubectl; no pod of the task is there before."""
+    pods = cluster.get("pods", "--selector", f"mcptasks.dev/task={task}")["items"]
+    expect(pods == [], "while it waits, no pod of it is there")
+    cluster.show("get", "mcptask", task, "--namespace", cluster.namespace)
+    answer = {"action": "accept", "content": {"approved": True}}
+    patch = {"spec": {"answers": {"approve": {"response": json.dumps(answer), "by": "kubectl"}}}}
+    words = ["patch", "mcptask", task, "--namespace", cluster.namespace, "--type", "merge", "--patch"]
+    cluster.show(*words, json.dumps(patch))
+
+
+def deployed_version(cluster: Cluster) -> str:
+    """The shop's version, by the Deployment itself."""
+    labels: dict[str, str] = cluster.get("deployment", "shop")["spec"]["template"]["metadata"]["labels"]
+    return labels["version"]
+
+
+def show_what_is_left(cluster: Cluster) -> None:
+    """What kubectl sees at the end."""
     heading("What is left to be seen")
     cluster.show("get", "mcptasks", "--namespace", cluster.namespace)
     cluster.show("get", "jobs", "--namespace", cluster.namespace)
-    phase = cluster.get("mcptask", task)["status"]["phase"]
-    expect(phase == "Cancelled", "kubectl says of the last one what the client says")
 
 
 def watched(cluster: Cluster, *arguments: str) -> Call:
@@ -232,25 +293,39 @@ def forwarded(cluster: Cluster) -> Iterator[str]:
 def mcptasks(*arguments: str, while_running: Callable[[str], None] | None = None) -> Call:
     """Run the command line: its status lines are shown as they come, its result after them."""
     say(f"$ mcptasks {shlex.join(arguments)}")
-    process = subprocess.Popen([*MCPTASKS, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return _call([*MCPTASKS, *arguments], RUNNING, while_running)
+
+
+def client(*arguments: str, when_asked: Callable[[str], None] | None = None) -> Call:
+    """Run the example client, which can put questions before a person."""
+    say(f"$ python {CLIENT} {shlex.join(arguments)}")
+    return _call([sys.executable, str(ROOT / CLIENT), *arguments], ASKED, when_asked)
+
+
+def _call(command: Sequence[str], moment: re.Pattern[str], then: Callable[[str], None] | None) -> Call:
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
     out: list[str] = []
     reader = threading.Thread(target=lambda stream: out.append(stream.read()), args=[process.stdout])
     reader.start()
-    _show_status(process.stderr, while_running)
+    status = _show_status(process.stderr, moment, then)
     reader.join()
     code = process.wait()
     say(out[0].rstrip())
-    return Call(code=code, out=out[0])
+    return Call(code=code, out=out[0], status=status)
 
 
-def _show_status(lines: IO[str], while_running: Callable[[str], None] | None) -> None:
+def _show_status(lines: IO[str], moment: re.Pattern[str], then: Callable[[str], None] | None) -> str:
+    """Show the lines as they come; at the first that tells of the moment, do something with the task's id."""
+    shown: list[str] = []
     for line in lines:
         say(line.rstrip())
-        if while_running is not None and (task := RUNNING.search(line)):
-            while_running(task[1])
-            while_running = None
+        shown.append(line)
+        if then is not None and (task := moment.search(line)):
+            then(task[1])
+            then = None
+    return "".join(shown)
 
 
 def expect(fact: bool, words: str) -> None:

@@ -40,4 +40,9 @@ def test_the_demo_works_twice_in_a_row(demo_cluster: Any, kube: Kube) -> None:
         assert "--> all unit tests pass in the pod, and the exit code is 0" in ended.stdout
         assert "--> the result says isError, and the exit code is 1" in ended.stdout
         assert "--> all rows of more than 100 MB were read" in ended.stdout
-        assert "--> kubectl says of the last one what the client says" in ended.stdout
+        assert "--> kubectl says of it what the client says" in ended.stdout
+        assert "--> the result has the figures, and the learning curve as a picture" in ended.stdout
+        assert "--> the shop runs the version 1.1" in ended.stdout
+        assert "--> while it waits, no pod of it is there" in ended.stdout
+        assert "--> the shop runs the version 1.2" in ended.stdout
+        assert "--> nothing was deployed, and the result says so" in ended.stdout

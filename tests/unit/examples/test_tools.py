@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from mcptasks_crds.schemas import Schema
 from mcptasks_crds.tool import McpTool
@@ -19,7 +20,7 @@ def containers(tool: McpTool) -> list[dict[str, Any]]:
 
 
 def test_there_are_examples() -> None:
-    assert NAMES == ["run-tests", "summarize-table"]
+    assert NAMES == ["deploy-shop", "run-tests", "summarize-table", "train-classifier"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -29,7 +30,7 @@ def test_a_tool_is_described_for_people_models_and_programs(name: str, tool: Cal
     assert tool(name).metadata.name == name
     assert spec.title
     assert spec.annotations is not None
-    assert spec.annotations["readOnlyHint"] is True
+    assert isinstance(spec.annotations["readOnlyHint"], bool)
     assert spec.output_schema is not None
     assert all(part["description"] for part in spec.input_schema["properties"].values())
 
@@ -53,3 +54,11 @@ def test_every_program_that_a_pod_runs_is_in_the_image(name: str, tool: Callable
         assert python == "python"
         assert (ROOT / Path(program).relative_to("/src")).is_file()
         assert container["image"] == "mcptasks-examples:dev"
+
+
+def test_what_the_shop_is_made_of_is_there(tool: Callable[[str], McpTool]) -> None:
+    objects = {each["kind"]: each for each in yaml.safe_load_all((ROOT / "examples" / "shop.yaml").read_text("utf-8"))}
+    pod = tool("deploy-shop").spec.job.template["spec"]
+
+    assert objects["ServiceAccount"]["metadata"]["name"] == pod["serviceAccountName"]
+    assert objects["Role"]["rules"][0]["resourceNames"] == [objects["Deployment"]["metadata"]["name"]]
