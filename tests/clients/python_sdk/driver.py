@@ -147,6 +147,15 @@ async def _never(context: ClientRequestContext, params: ElicitRequestParams) -> 
     raise AssertionError("asked outside of the task")
 
 
+async def listen(url: str) -> dict[str, Any]:
+    """Waits until the list of tools has changed, and lists them again."""
+    async with Client(url) as client, client.listen(tools_list_changed=True) as subscription:
+        async for event in subscription:
+            listed = (await client.list_tools()).tools
+            return {"event": type(event).__name__, "tools": [tool.name for tool in listed]}
+    return {"event": None}
+
+
 async def held_result(url: str) -> dict[str, Any]:
     async with Client(url) as client:
         return _result(await client.call_tool("add", {"a": 1, "b": 2}))
@@ -231,6 +240,7 @@ if __name__ == "__main__":
         question,
         declined,
         restart,
+        listen,
         held_result,
         held_tool_error,
         held_failure,

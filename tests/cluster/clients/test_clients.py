@@ -7,7 +7,7 @@ beside the calls that mostly wait.
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ import pytest_asyncio
 import yaml
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import TASKS
+from mcptasks_crds.kube import TASKS, TOOLS
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.testing.wire import WITH_TASKS, Wire
 
@@ -31,9 +31,11 @@ pytestmark = [
 ROWS: Final = yaml.safe_load((Path(__file__).parents[2] / "clients" / "cases.yaml").read_text())
 WAITING: Final = frozenset({"progress", "three minutes"})
 """Cases that begin before all others, since they mostly wait."""
+LISTEN: Final = "listen"
+"""The case in which something must happen in the cluster."""
 LAST: Final = "restart"
 """The case that runs after all others, since they would notice."""
-TOOLS: Final = frozenset({"add", "brew", "broken", "linger", "misreport", "refuse", "remove", "steady", "survey"})
+LISTED: Final = frozenset({"add", "brew", "broken", "linger", "misreport", "refuse", "remove", "steady", "survey"})
 COMPANIONS: Final = frozenset({"task_get", "task_answer", "task_cancel"})
 ASKABLE: Final = {**WITH_TASKS, "elicitation": {}}
 MOST_CALLS: Final = 8
@@ -42,7 +44,7 @@ CLIENT_SECONDS: Final = 60.0
 
 
 def is_listed(seen: Mapping[str, Any]) -> None:
-    assert set(seen["tools"]) >= TOOLS | COMPANIONS
+    assert set(seen["tools"]) >= LISTED | COMPANIONS
 
 
 def is_result(seen: Mapping[str, Any]) -> None:
@@ -136,7 +138,7 @@ TRIED: Final = [
     pytest.param(client, case, id=f"{client}-{case}".replace(" ", "_"))
     for client, row in ROWS.items()
     for case in row["cases"]
-    if case != LAST and case not in WAITING
+    if case not in WAITING | {LISTEN, LAST}
 ]
 
 
@@ -148,7 +150,7 @@ async def waiting(drivers: Any) -> list[Any]:
 
 def run(drivers: Any, row: Any, case: str) -> Any:
     """A driver's run: of a case that stands apart, or of all others of its client."""
-    apart = WAITING | {LAST}
+    apart = WAITING | {LISTEN, LAST}
     cases = [case] if case in apart else [each for each in row.cases if each not in apart]
     return drivers.begin(row, [row.cases[each] for each in cases])
 
@@ -196,6 +198,24 @@ async def test_a_client_is_told_how_a_call_that_is_held_goes_on(client: str, dri
 
     assert "raised" not in seen, seen
     has_progress(seen)
+
+
+async def test_a_client_that_listens_is_told_that_a_tool_has_changed(world: Any, drivers: Any) -> None:
+    row = drivers.clients["python_sdk"]
+    listening = run(drivers, row, LISTEN)
+    titles = (f"Title {number}" for number in count())
+
+    async def has_heard() -> bool:
+        """It has not said when it began to listen, so the tool changes until it hears of it."""
+        await world.kube.patch(TOOLS, world.namespace, "linger", {"spec": {"title": next(titles)}})
+        await asyncio.wait([listening], timeout=1)
+        return bool(listening.done())
+
+    await eventually(has_heard, what="the client has heard of a change", timeout_seconds=60)
+
+    seen = (await listening)[row.cases[LISTEN]]
+    assert seen["event"] == "ToolsListChanged"
+    assert "add" in seen["tools"]
 
 
 @pytest.mark.requirement("failures/f3-11", "failures/f3-16")
