@@ -114,6 +114,9 @@ def _tool_packs(given: Mapping[str, str]) -> tuple[str, ...] | None:
 
 def _tokens_file(given: Mapping[str, str]) -> Path | None:
     mode, path = given.get("MCPTASKS_AUTHENTICATION", "none").lower(), given.get("MCPTASKS_TOKENS_FILE")
+    if path is not None and "MCPTASKS_AUTHENTICATION" not in given:
+        # Whoever has made tokens believes that they are asked for.
+        raise SettingsError("MCPTASKS_TOKENS_FILE is only read with MCPTASKS_AUTHENTICATION=tokens: set that too")
     match mode:
         case "none":
             return None

@@ -96,6 +96,12 @@ def test_a_value_that_is_wrong_or_unknown_is_refused_by_name(
     assert named in said
 
 
+def test_tokens_that_no_mode_asks_for_are_refused(refusal_of: Callable[[Mapping[str, Any]], str]) -> None:
+    said = refusal_of({"server": {"authentication": {"tokensSecret": "tokens"}}})
+
+    assert "server.authentication.mode is not tokens" in said
+
+
 def test_the_readme_shows_the_values_as_they_are(chart: Path, documented_values: Any) -> None:
     rows = [f"| `{value.path}` | {value.comment} | `{json.dumps(value.default)}` |" for value in documented_values]
     table = "\n".join(["| value | what it is | default |", "| --- | --- | --- |", *rows])

@@ -75,6 +75,7 @@ def test_what_is_empty_counts_as_not_set() -> None:
         ("LOG_LEVEL", "loud"),
         ("AUTHENTICATION", "oidc"),
         ("AUTHENTICATION", "tokens"),
+        ("TOKENS_FILE", "/etc/tokens.yaml"),
         ("REQUIRE_TASK_NAME_HEADER", "no"),
         ("PORT", "\u0663"),
     ],
