@@ -19,6 +19,10 @@ class Caller:
     expires_at: float | None = None
     """When what it was authenticated by ends, in seconds since the epoch: no stream of it may live longer."""
 
+    def seconds_left(self, *, now: float) -> float | None:
+        """How long a stream of it may last; None: for ever. `now`: seconds since the epoch."""
+        return None if self.expires_at is None else max(0.0, self.expires_at - now)
+
 
 ANONYMOUS: Final = Caller(name="anonymous")
 

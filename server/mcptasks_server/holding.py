@@ -68,7 +68,9 @@ async def hold(services: Services, exchange: Exchange, task: McpTask, how: Hold)
 
 
 async def _held(services: Services, exchange: Exchange, task_id: str, door: Held) -> Result:
-    seconds, is_enough = door.seconds, _enough(exchange, door)
+    is_enough = _enough(exchange, door)
+    ends = (door.seconds, exchange.caller.seconds_left(now=services.clock().timestamp()))
+    seconds = min((each for each in ends if each is not None), default=None)
     while True:
         try:
             task = await follow(services, exchange, task_id, seconds=seconds, is_enough=is_enough)
@@ -98,10 +100,11 @@ def _enough(exchange: Exchange, door: Held) -> Callable[[McpTask], bool]:
 
 
 def _left(task: McpTask) -> UnavailableError:
-    """For a call that is to be held until its end, by a process that ends before it."""
+    """For a call that is to be held until its end, where the process or its caller's token ends before it."""
     task_id = task.metadata.name
     return UnavailableError(
-        f"The server is being restarted. The call goes on as task {task_id}: get its result by calling `task_get` "
-        f"with that taskId. Do not call `{task.spec.tool.name}` again: that would start it a second time",
+        "The call cannot be held any longer: the server is being restarted, or the caller's token has ended. It goes "
+        f"on as task {task_id}: get its result by calling `task_get` with that taskId. Do not call "
+        f"`{task.spec.tool.name}` again: that would start it a second time",
         data={"taskId": task_id},
     )

@@ -41,7 +41,7 @@ async def task_result(services: Services, exchange: LegacyExchange) -> Result:
         with exchange.replica.result_streams.newest(task_id) as stream:
             progress = TaskProgress(task, outbox=exchange.outbox, own_token=exchange.progress.token, stream=stream)
             speaking = replace(exchange, progress=progress, stream=stream, of_task=True)
-            seconds = _seconds_left(services, exchange)
+            seconds = exchange.caller.seconds_left(now=services.clock().timestamp())
             with services.operations.under_way(speaking, Phase.RESULT, door=Door.LEGACY_TASK):
                 task = await follow(services, speaking, task_id, seconds=seconds, is_enough=_is_settled(services))
     if is_cancelled(task, now=services.clock()):
@@ -81,12 +81,6 @@ async def list_tasks(services: Services, exchange: LegacyExchange) -> Result:
         claims = {"after": _place(rest[PAGE_SIZE - 1]), "caller": exchange.caller.name}
         result["nextCursor"] = services.signer.seal(Purpose.CURSOR, claims)
     return result
-
-
-def _seconds_left(services: Services, exchange: LegacyExchange) -> float | None:
-    """How long a stream of this caller may last; None: for ever."""
-    expires_at = exchange.caller.expires_at
-    return None if expires_at is None else max(0.0, expires_at - services.clock().timestamp())
 
 
 def _is_settled(services: Services) -> Callable[[McpTask], bool]:

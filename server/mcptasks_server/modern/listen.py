@@ -185,8 +185,7 @@ async def _tell_of_tools(services: Services, exchange: Exchange) -> None:
 
 async def _until_it_ends(ends: set[asyncio.Future[None]], *, services: Services, exchange: Exchange) -> None:
     """Wait until nothing more can come (one of `ends`), the caller's token ends, or this process does."""
-    expires_at = exchange.caller.expires_at
-    seconds = None if expires_at is None else max(0.0, expires_at - services.clock().timestamp())
+    seconds = exchange.caller.seconds_left(now=services.clock().timestamp())
     stopping = asyncio.create_task(services.stopping.wait())
     anything: set[asyncio.Future[Any]] = {stopping, *ends}
     try:

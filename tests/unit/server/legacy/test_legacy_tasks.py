@@ -487,3 +487,16 @@ class TestKnownCallers:
         )
 
         assert (await thief.call("ping")).error == (404, -32600)
+
+    @pytest.mark.parametrize(("tool", "is_handed_out"), [("held", False), ("long", True)])
+    async def test_no_call_is_held_longer_than_its_callers_token_lasts(
+        self, replicas: tuple[Wire, Wire], store: InMemoryTaskStore, tool: str, is_handed_out: bool
+    ) -> None:
+        alice = await self.as_caller(replicas[0], "alice")
+
+        answer = await alice.call("tools/call", {"name": tool}, **{"X-Seconds-Left": "0.05"})
+
+        [task_id] = store.objects
+        assert ("result" in answer.body) is is_handed_out
+        assert task_id in answer.text
+        assert store.objects[task_id]["spec"]["detached"] is True
