@@ -308,8 +308,10 @@ class Task:
 
     @cached_property
     def _environment(self) -> Environment:
+        if self._variables is not None:
+            return read_environment(self._variables)
         self.termination.listen()
-        return read_environment(os.environ if self._variables is None else self._variables)
+        return read_environment(os.environ)
 
     @cached_property
     def _endpoint(self) -> Endpoint | None:
