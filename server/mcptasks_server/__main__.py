@@ -33,8 +33,9 @@ from .toolpack.packs import packs_of
 from .toolpack.running import SWITCH_SECONDS, Runner
 from .toolpack.watchdog import Watchdog
 
-GRACE_SECONDS: Final = 10.0
-"""How long requests that are under way may take once the process was told to end."""
+GRACE_SECONDS: Final = 8.0
+"""How long requests that are under way may take once the process was told to end. A reader that does not read costs it
+twice (to end, and to be cut); with what is settled after, all must be over before a pod's 30 s are."""
 
 
 def main() -> None:

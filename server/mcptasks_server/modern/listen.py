@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from mcptasks_crds.task import McpTask
 from mcptasks_server.dispatch import Services, parsed
@@ -32,7 +33,8 @@ from .notifications import (
 MOST_TASKS: Final = 1000
 """How many tasks one stream tells of."""
 READS_AT_ONCE: Final = 16
-"""In all streams that are being opened. Ids that nobody knows are looked for at the API server, one by one."""
+"""In all streams of a caller that are being opened. Ids that nobody knows are looked for at the API server, one by one;
+nobody waits for another caller's."""
 
 
 class TaskTeller:
@@ -105,7 +107,7 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._notifications, self._feeds = TaskNotifications(), Feeds()
-        self._places = asyncio.Semaphore(READS_AT_ONCE)
+        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def listen(self, services: Services, exchange: Exchange) -> Result:
         """Acknowledge, then tell; the result says that nothing more comes."""
@@ -132,8 +134,10 @@ class Subscriptions:
     async def _visible(self, ids: Iterable[str], services: Services, exchange: Exchange) -> list[McpTask]:
         """The tasks with these ids that are the caller's. Unknown, foreign and expired ones are absent alike."""
 
+        places = self._places.setdefault(exchange.caller.name, asyncio.Semaphore(READS_AT_ONCE))
+
         async def read(task_id: str) -> McpTask | None:
-            async with self._places:
+            async with places:
                 try:
                     return await services.tasks.get(task_id, caller=exchange.caller)
                 except TaskNotFoundError:

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from mcptasks_crds.task import McpTask
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.app import create_app
 from mcptasks_server.caller import ANONYMOUS, Caller
@@ -20,7 +21,7 @@ from mcptasks_server.guards import Guards
 from mcptasks_server.headers import Headers
 from mcptasks_server.health import Health
 from mcptasks_server.metrics import Metrics
-from mcptasks_server.modern.listen import MOST_TASKS
+from mcptasks_server.modern.listen import MOST_TASKS, READS_AT_ONCE
 from mcptasks_server.testing import FixedCatalogue, InMemoryTaskStore
 from mcptasks_server.testing.answers import Stream
 from mcptasks_server.testing.contract import new_task, over, questions
@@ -160,6 +161,31 @@ async def test_a_stream_of_tasks_that_are_over_or_absent_ends_at_once(wire: Wire
     assert over_already.result["resultType"] == "complete"
     assert absent.told(ACKNOWLEDGED)[0]["notifications"] == {"taskIds": []}
     assert absent.told(TASKS) == []
+
+
+async def test_nobody_waits_for_what_another_caller_has_looked_for(
+    wire: Wire, store: InMemoryTaskStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id, looked_for, get = await a_task(store), 0, store.get
+
+    async def slow(task_id: str, *, caller: Caller) -> McpTask:
+        nonlocal looked_for
+        if caller.name == "bert":
+            looked_for += 1
+            await asyncio.Event().wait()
+        return await get(task_id, caller=caller)
+
+    async def all_wait() -> bool:
+        return looked_for == READS_AT_ONCE
+
+    monkeypatch.setattr(store, "get", slow)
+    unknown = [f"mt-{number}" for number in range(MOST_TASKS)]
+    berts = asyncio.create_task(wire.call(LISTEN, asking(taskIds=unknown), headers={"X-Caller": "bert"}))
+    await eventually(all_wait, what="bert's ids are looked for")
+    async with wire.stream(LISTEN, asking(taskIds=[task_id])) as stream:
+        assert (await told(stream))["notifications"] == {"taskIds": [task_id]}
+    berts.cancel()
+    await asyncio.gather(berts, return_exceptions=True)
 
 
 async def test_a_task_that_is_removed_ends_without_a_word(wire: Wire, store: InMemoryTaskStore) -> None:
