@@ -1,0 +1,234 @@
+"""When progress is written: soon, not too often, never backwards, and the last value always."""
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcptasks_crds.task import Progress
+from mcptasks_server.taskendpoint.schedule import MAX_INTERVAL_SECONDS, MIN_INTERVAL_SECONDS, Schedule
+
+BUDGET = 5
+POD = "pod-1"
+
+
+def at(value: float, *, pod: str = POD, message: str | None = None) -> Progress:
+    """A value of progress."""
+    return Progress(progress=value, message=message, pod_uid=pod)
+
+
+@dataclass(kw_only=True)
+class World:
+    """A cluster in which writes take no time, and one replica's schedule of them."""
+
+    schedule: Schedule = field(default_factory=lambda: Schedule(budget=BUDGET))
+    now: float = 1000.0
+    written: list[tuple[float, str, Progress]] = field(default_factory=list)
+
+    def offer(self, task: str, value: float, **more: str) -> None:
+        """A pod says how far it is."""
+        self.schedule.offer(task, at(value, **more), now=self.now)
+        self.write()
+
+    def write(self) -> None:
+        """Write what is due."""
+        for task, progress in self.schedule.due(now=self.now):
+            self.written.append((self.now, task, progress))
+            self.schedule.noticed(task, progress, now=self.now)
+            self.schedule.done(task)
+
+    def run(self, seconds: float) -> None:
+        """Let time pass, and write whenever something is due."""
+        end = self.now + seconds
+        while (moment := self.schedule.next_at(now=self.now)) is not None and moment <= end:
+            self.now = max(moment, self.now)
+            before = len(self.written)
+            self.write()
+            assert len(self.written) > before, "what is said to be due is due"
+        self.now = end
+
+    def values(self, task: str) -> list[float]:
+        """What was written of a task, in order."""
+        return [progress.progress for _, name, progress in self.written if name == task]
+
+
+def test_the_first_value_is_written_at_once() -> None:
+    world = World()
+    world.offer("a", 1)
+
+    assert world.values("a") == [1]
+
+
+def test_of_many_values_in_a_second_the_first_and_the_last_are_written() -> None:
+    world = World()
+    for number in range(1000):
+        world.offer("a", number)
+        world.now += 0.0005
+    world.run(2)
+
+    assert world.values("a") == [0, 999]
+
+
+def test_a_value_that_falls_is_passed_over_and_another_attempt_begins_anew() -> None:
+    world = World()
+    world.offer("a", 5)
+    world.offer("a", 3)
+    world.run(2)
+    world.offer("a", 1, pod="pod-2")
+    world.run(2)
+
+    assert world.values("a") == [5, 1]
+
+
+def test_the_same_value_is_not_written_twice_but_its_new_message_is() -> None:
+    world = World()
+    for message in ("x", "x", "y"):
+        world.offer("a", 1, message=message)
+        world.run(2)
+
+    assert [progress.message for _, _, progress in world.written] == ["x", "y"]
+
+
+def test_what_another_replica_wrote_further_on_is_not_undone() -> None:
+    world = World()
+    world.offer("a", 1)
+    world.offer("a", 2)
+    world.schedule.noticed("a", at(7), now=world.now)
+    world.run(5)
+
+    assert world.values("a") == [1]
+
+
+def test_another_replicas_write_counts_for_the_interval() -> None:
+    world = World()
+    world.offer("a", 1)
+    world.run(0.9)
+    world.schedule.noticed("a", at(2), now=world.now)
+    world.offer("a", 3)
+    world.run(0.5)
+    early = world.values("a")
+    world.run(1)
+
+    assert (early, world.values("a")) == ([1], [1, 3])
+
+
+def test_a_write_that_failed_is_made_again_with_the_newest_value() -> None:
+    schedule = Schedule(budget=BUDGET)
+    schedule.offer("a", at(1), now=0)
+    assert schedule.due(now=0) == [("a", at(1))]
+    schedule.offer("a", at(2), now=0.1)
+    schedule.failed("a", again=True)
+
+    assert schedule.due(now=0.5) == []
+    assert schedule.due(now=1.0) == [("a", at(2))]
+    schedule.failed("a", again=True)
+    assert schedule.due(now=2.0) == [("a", at(2))]
+    schedule.failed("a", again=False)
+    assert schedule.next_at(now=3.0) is None
+
+
+def test_one_task_is_written_by_one_write_at_a_time() -> None:
+    schedule = Schedule(budget=BUDGET)
+    schedule.offer("a", at(1), now=0)
+    schedule.due(now=0)
+    schedule.offer("a", at(2), now=5)
+
+    assert schedule.due(now=5) == []
+    assert schedule.taken("a") == at(2)
+    schedule.done("a")
+    assert schedule.due(now=5) == [("a", at(2))]
+
+
+def test_of_a_task_that_is_over_nothing_is_written() -> None:
+    schedule = Schedule(budget=BUDGET)
+    schedule.offer("a", at(1), now=0)
+    schedule.forget("a")
+
+    assert (schedule.due(now=1), schedule.taken("a"), len(schedule)) == ([], None, 0)
+    schedule.failed("a", again=True)
+    schedule.done("a")
+
+
+def test_at_the_end_all_that_is_left_is_written() -> None:
+    schedule = Schedule(budget=1)
+    for number in range(10):
+        schedule.offer(f"t{number}", at(number), now=0)
+    begun = schedule.due(now=0)
+
+    rest = schedule.rest(now=0)
+
+    assert len(begun) == 1
+    assert sorted(task for task, _ in (*begun, *rest)) == [f"t{number}" for number in range(10)]
+
+
+def test_many_tasks_are_each_written_in_their_turn_within_the_budget() -> None:
+    """Ten times as many as the budget, each reporting all the time: each value is shown at most ten seconds old."""
+    world = World()
+    tasks = [f"t{number}" for number in range(BUDGET * 10)]
+    for step in range(600):
+        for task in tasks:
+            world.schedule.offer(task, at(step), now=world.now)
+        world.run(0.1)
+
+    for task in tasks:
+        moments = [when for when, name, _ in world.written if name == task]
+        gaps = [after - before for before, after in itertools.pairwise(moments)]
+        assert max(gaps) <= MAX_INTERVAL_SECONDS + 1.1
+    assert_within_the_budget(world)
+
+
+def test_two_replicas_share_the_budget_by_their_tasks() -> None:
+    one, other = World(), World()
+    for step in range(400):
+        for world, names in ((one, range(30)), (other, range(30, 60))):
+            for number in names:
+                world.schedule.offer(f"t{number}", at(step), now=world.now)
+        for world, beside in ((one, other), (other, one)):
+            before = len(world.written)
+            world.run(0.1)
+            for _, task, progress in world.written[before:]:
+                beside.schedule.noticed(task, progress, now=beside.now)
+
+    late = [when for world in (one, other) for when, *_ in world.written if when > 1030]
+    assert len(late) / (max(late) - min(late)) <= BUDGET * 1.1
+    counts = [len(world.written) for world in (one, other)]
+    assert min(counts) > 0.7 * max(counts)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"]),
+            st.floats(0, 100),
+            st.sampled_from([0.0, 0.01, 0.3, 1.0, 4.0]),
+        ),
+        max_size=60,
+    )
+)
+def test_whatever_is_reported_the_rules_hold(said: list[tuple[str, float, float]]) -> None:
+    world = World(schedule=Schedule(budget=2))
+    highest: dict[str, float] = {}
+    for task, value, pause in said:
+        world.offer(task, value)
+        highest[task] = max(value, highest.get(task, value))
+        world.run(pause)
+    world.run(60)
+
+    assert world.schedule.next_at(now=world.now) is None
+    for task, value in highest.items():
+        values = world.values(task)
+        assert values[-1] == value
+        assert values == sorted(values)
+        moments = [when for when, name, _ in world.written if name == task]
+        assert all(after - before >= MIN_INTERVAL_SECONDS - 1e-6 for before, after in itertools.pairwise(moments))
+    assert_within_the_budget(world, budget=2)
+
+
+def assert_within_the_budget(world: World, *, budget: int = BUDGET) -> None:
+    """No second has more writes."""
+    moments = [when for when, *_ in world.written]
+    for first, when in enumerate(moments):
+        inside = Counter(other - when < 1.0 - 1e-6 for other in moments[first:])
+        assert inside[True] <= budget
