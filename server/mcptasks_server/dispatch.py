@@ -111,7 +111,12 @@ def with_server_info(result: Result) -> dict[str, Any]:
     return {**result, "_meta": {**result.get("_meta", {}), SERVER_INFO_META_KEY: SERVER_INFO}}
 
 
-_WORDS: Final = {"dict_type": "must be a JSON object", "missing": "is required", "string_type": "must be a string"}
+_WORDS: Final = {
+    "dict_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+    "missing": "is required",
+    "string_type": "must be a string",
+}
 """JSON's words for what pydantic says in Python's."""
 
 

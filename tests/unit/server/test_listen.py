@@ -188,6 +188,14 @@ async def test_nobody_waits_for_what_another_caller_has_looked_for(
     await asyncio.gather(berts, return_exceptions=True)
 
 
+@pytest.mark.parametrize("params", [{}, {"notifications": None}, {"notifications": 5}])
+async def test_what_is_no_filter_is_refused_in_words_of_json(wire: Wire, params: Mapping[str, Any]) -> None:
+    answer = await wire.call(LISTEN, params)
+
+    assert answer.error[1] == -32602
+    assert answer.message == "Invalid params: notifications: must be a JSON object"
+
+
 async def test_a_task_that_is_removed_ends_without_a_word(wire: Wire, store: InMemoryTaskStore) -> None:
     task_id = await a_task(store)
     async with wire.stream(LISTEN, asking(taskIds=[task_id])) as stream:
