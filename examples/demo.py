@@ -163,6 +163,7 @@ def call_tools(cluster: Cluster) -> None:
     heading("run-tests: this project's own unit tests, in a pod")
     passed = watched(cluster, "call", "run-tests")
     expect(passed.code == 0, "all unit tests pass in the pod, and the exit code is 0")
+    expect(json.loads(passed.out)["passed"] > 1000, "there are more than a thousand of them")
 
     heading("run-tests again, with a selection in which a test fails: a tool error")
     failed = watched(cluster, "call", "run-tests", "--argument", "selection=examples/failing", "--output", "json")

@@ -93,6 +93,9 @@ def main() -> None:
     # A cancelled task ends at once: the first process of a container has no default for SIGTERM.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     selection = os.environ.get("ARG_SELECTION", "")
+    result = Path(os.environ["MCPTASK_RESULT"])
+    for name in [name for name in os.environ if name.startswith(("ARG_", "MCPTASK_"))]:
+        del os.environ[name]  # the programs that the tests run must not speak for this task
     temporary = Path(os.environ.get("TMPDIR", "/tmp"))
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(temporary / "hypothesis")
     os.chdir(ROOT)
@@ -104,7 +107,7 @@ def main() -> None:
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:
         found["summary"] = f"{selection!r} selects no test"
     text = json.dumps(found) if code == 0 else report(recorder, line=found["summary"])
-    Path(os.environ["MCPTASK_RESULT"]).write_text(text, encoding="utf-8")
+    result.write_text(text, encoding="utf-8")
     sys.exit(code)
 
 

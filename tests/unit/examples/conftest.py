@@ -13,6 +13,8 @@ import yaml
 
 from mcptasks_crds.tool import McpTool
 
+OUTSIDE: Final = {name: value for name, value in os.environ.items() if not name.startswith(("ARG_", "MCPTASK_"))}
+"""The tests may run in a task's pod themselves, whose endpoint is not theirs."""
 EXAMPLES: Final = Path(__file__).parents[3] / "examples"
 
 
@@ -37,7 +39,7 @@ def run(tmp_path: Path) -> Run:
         result.unlink(missing_ok=True)
         ended = subprocess.run(
             [sys.executable, EXAMPLES / "programs" / program, *arguments],
-            env={**os.environ, "MCPTASK_RESULT": str(result), "TMPDIR": str(tmp_path), **(environment or {})},
+            env={**OUTSIDE, "MCPTASK_RESULT": str(result), "TMPDIR": str(tmp_path), **(environment or {})},
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

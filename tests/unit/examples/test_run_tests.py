@@ -41,6 +41,13 @@ def test_tests_that_fail_are_named_and_make_the_call_a_tool_error(run: Any) -> N
     ]
 
 
+def test_the_tests_know_nothing_of_the_task_that_runs_them(run: Any) -> None:
+    task = {"MCPTASK_URL": "http://127.0.0.1:1/v1/tasks/mt-x", "MCPTASK_ID": "mt-x", "ARG_OTHER": "x"}
+    selection = "tests/unit/job/test_run.py::test_the_pods_environment_is_the_documented_one"
+
+    assert run("run_tests.py", environment={**task, "ARG_SELECTION": selection}).code == 0
+
+
 def test_a_file_that_is_not_there_is_a_tool_error(run: Any) -> None:
     ended = run("run_tests.py", environment={"ARG_SELECTION": "examples/failing/none.py"})
 

@@ -16,6 +16,8 @@ from mcptasks.job.standin import Desk, StandIn
 from mcptasks.job.standin.bodies import Reply
 
 PROGRAM_SECONDS: Final = 30.0
+OUTSIDE: Final = {name: value for name, value in os.environ.items() if not name.startswith(("ARG_", "MCPTASK_"))}
+"""The tests may run in a task's pod themselves, whose endpoint is not theirs."""
 
 
 class TroubledDesk(Desk):
@@ -80,7 +82,7 @@ class Bench:
         program.write_text(source, "utf-8")
         return subprocess.Popen(
             [sys.executable, str(program)],
-            env={**os.environ, **self.environment(**environment)},
+            env={**OUTSIDE, **self.environment(**environment)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
