@@ -6,15 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+import aiohttp
 import pytest
 
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.forwarding import forwarded
 from mcptasks_server.testing.wire import WITH_FORMS, Wire
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
 ROOT: Final = Path(__file__).parents[3]
 OPEN: Final = {"type": "object"}
+PORT: Final = 8080
+NAMESPACE: Final = "job-test"
 RED: Final = {"action": "accept", "content": {"answer": "red"}}
 MakeTool = Callable[..., None]
 
@@ -144,8 +148,9 @@ async def test_servers_that_are_away_for_a_while_lose_nothing(release: Any, wire
         return "colour" in release.task(task_id)["status"].get("report", {}).get("questions", {})
 
     await eventually(asks, what="it asks", timeout_seconds=120)
-    patch = '{"spec": {"answers": {"colour": {"response": "{\\"action\\": \\"decline\\"}", "by": "kubectl"}}}}'
-    release.kubectl("patch", "mcptask", task_id, "--type=merge", "--patch", patch)
+    way = forwarded(release.server(), PORT, kubeconfig=release.kubeconfig, namespace=NAMESPACE)
+    async with way as url, aiohttp.ClientSession() as session:
+        await answer(Wire(session, f"{url}/mcp"), task_id, colour={"action": "decline"})
 
     async def is_over() -> bool:
         return bool(release.task(task_id)["status"]["phase"] == "Completed")
