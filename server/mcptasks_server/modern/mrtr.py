@@ -54,9 +54,7 @@ def retry_of(message: Message, *, caller: Caller, services: Services) -> Retry:
     params = message.params or {}
     if message.method not in METHODS or not ("requestState" in params or "inputResponses" in params):
         return FIRST
-    responses = params.get("inputResponses")
-    if responses is None:
-        responses = {}
+    responses = params.get("inputResponses", {})
     if not isinstance(responses, Mapping):
         raise InvalidParamsError("Invalid params: inputResponses: must be a JSON object")
     state = params.get("requestState")
