@@ -184,7 +184,13 @@ def _schemas() -> Json:
             },
         ),
         "Progress": _object(
-            ("progress",), {"progress": number, "total": number, "message": {"type": "string"}}, closed=True
+            ("progress",),
+            {
+                "progress": number,
+                "total": {**number, "type": ["number", "null"], "description": "At least `progress`."},
+                "message": {"type": ["string", "null"], "description": "For people; a long one is cut."},
+            },
+            closed=True,
         ),
         "Question": _object(
             ("message", "requestedSchema"),
@@ -210,10 +216,7 @@ def _schemas() -> Json:
         "Answered": _object(
             ("answer", "cancelRequested"), {"answer": _reference("Answer"), "cancelRequested": {"type": "boolean"}}
         ),
-        "Part": {
-            **_object(("type",), {"type": {"enum": ["text", "image", "audio", "resource_link", "resource"]}}),
-            "description": "One of MCP's content blocks.",
-        },
+        "Part": {"description": "One of MCP's content blocks.", "oneOf": _parts()},
         "Content": _object(("content",), {"content": {**parts, "minItems": 1}}, closed=True),
         "Result": {
             **_object(
@@ -233,3 +236,16 @@ def _schemas() -> Json:
             },
         ),
     }
+
+
+def _parts() -> list[Json]:
+    text, base64 = {"type": "string"}, {"type": "string", "contentEncoding": "base64"}
+    media = {"data": base64, "mimeType": text}
+    kinds: dict[str, Json] = {
+        "text": {"text": text},
+        "image": media,
+        "audio": media,
+        "resource_link": {"uri": text, "name": text},
+        "resource": {"resource": {"type": "object"}},
+    }
+    return [_object(("type", *members), {"type": {"const": kind}, **members}) for kind, members in kinds.items()]
