@@ -32,6 +32,7 @@ class Reporter:
         """`send` makes one attempt, as `Endpoint.attempt` does."""
         self._send, self._clock = send, clock
         self._process = 0
+        self._starting = threading.Lock()
         self._waiting: queue.SimpleQueue[Request | threading.Event] = queue.SimpleQueue()
 
     def put(self, request: Request) -> None:
@@ -50,9 +51,13 @@ class Reporter:
     def _start(self) -> None:
         if self._process == os.getpid():
             return
-        # In a forked child the parent's thread does not run, and its queue may be in any state.
-        self._process, self._waiting = os.getpid(), queue.SimpleQueue()
-        threading.Thread(target=_Sender(self._waiting, self._send, self._clock).run, daemon=True).start()
+        with self._starting:  # once in a process' life: whatever comes later takes no lock
+            if self._process == os.getpid():
+                return
+            # In a forked child the parent's thread does not run, and its queue may be in any state.
+            self._waiting = queue.SimpleQueue()
+            threading.Thread(target=_Sender(self._waiting, self._send, self._clock).run, daemon=True).start()
+            self._process = os.getpid()
 
 
 class _Sender:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
-from threading import Event
+from threading import Event, Lock
 from typing import Any, Final, NoReturn, TypeVar, overload
 
 from . import arguments, fields
@@ -61,6 +61,8 @@ class Task:
         self.termination = Termination()
         self.is_run = False
         """Whether `run` will end the process."""
+        self._found: tuple[Endpoint, Reporter] | None = None
+        self._finding = Lock()
         self._looked_at = -math.inf
         self._asked: dict[str, int] = {}
         self.is_completed = False
@@ -313,17 +315,26 @@ class Task:
         self.termination.listen()
         return read_environment(os.environ)
 
-    @cached_property
+    @property
     def _endpoint(self) -> Endpoint | None:
-        told = self._environment
-        return None if told.url is None else Endpoint(told.url, told.token_file)
+        ways = self._ways
+        return None if ways is None else ways[0]
 
-    @cached_property
+    @property
     def _reporter(self) -> Reporter | None:
-        if self._endpoint is None:
-            return None
-        atexit.register(self.flush, EXIT_SECONDS)
-        return Reporter(self._endpoint.attempt)
+        ways = self._ways
+        return None if ways is None else ways[1]
+
+    @property
+    def _ways(self) -> tuple[Endpoint, Reporter] | None:
+        """The endpoint and what reports to it: one of each, whichever thread asks first."""
+        if self._found is None:
+            with self._finding:
+                if self._found is None and self._environment.url is not None:
+                    endpoint = Endpoint(self._environment.url, self._environment.token_file)
+                    atexit.register(self.flush, EXIT_SECONDS)
+                    self._found = endpoint, Reporter(endpoint.attempt)
+        return self._found
 
     def _needed(self, what: str) -> Endpoint:
         if self._endpoint is None:

@@ -1,5 +1,6 @@
 """What a tool can do with its task, against the endpoint's stand-in."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -328,3 +329,24 @@ def test_a_tool_error_without_an_endpoint_is_an_exit_code(tmp_path: Path) -> Non
 
     assert raised.value.code == 1
     assert (tmp_path / "result").read_text() == "no such city"
+
+
+def test_threads_that_begin_at_once_report_by_one_way(bench: Any) -> None:
+    task = bench.task()
+    before = threading.active_count()
+    together = threading.Barrier(8)
+
+    def report(number: int) -> None:
+        together.wait(SECONDS)
+        task.progress(number)
+
+    threads = [threading.Thread(target=report, args=[number]) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    task.progress(8)
+    task.flush(SECONDS)
+
+    assert bench.desk.progress[-1] == {"progress": 8}
+    assert threading.active_count() <= before + 2  # the reporter's, and perhaps one of the stand-in's
