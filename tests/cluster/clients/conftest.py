@@ -167,6 +167,11 @@ class Drivers:
 
     def __init__(self, world: World, directory: Path) -> None:
         self._world, self._directory = world, directory
+        self._node = nodejs.install(NODE_PACKAGES)
+        # Node finds a module's packages beside the module, and nowhere else.
+        self._scripts = directory / "node"
+        shutil.copytree(CLIENTS, self._scripts, ignore=shutil.ignore_patterns("__pycache__"))
+        (self._scripts / "node_modules").symlink_to(self._node.path / "node_modules")
         self.clients = clients()
         self._runs: dict[str, asyncio.Task[Seen]] = {}
 
@@ -193,25 +198,13 @@ class Drivers:
         driver = CLIENTS / client.driver
         home = self._directory / client.id
         home.mkdir(exist_ok=True)
-        packages = nodejs.install(NODE_PACKAGES)
-        environment = {**packages.environment, "HOME": str(home), "PYTHONPATH": str(CLIENTS)}
+        environment = {**self._node.environment, "HOME": str(home), "PYTHONPATH": str(CLIENTS)}
         if (driver / "driver.mjs").exists():
-            return [
-                str(packages.node),
-                str(self._beside_packages(packages) / client.driver / "driver.mjs"),
-            ], environment
+            return [str(self._node.node), str(self._scripts / client.driver / "driver.mjs")], environment
         python = Path(sys.executable)
         if (driver / pythonenvs.PINS).exists():
             python = pythonenvs.install(driver).python
         return [str(python), str(driver / "driver.py")], environment
-
-    def _beside_packages(self, packages: nodejs.NodePackages) -> Path:
-        """Node finds a module's packages beside the module, and nowhere else."""
-        directory = self._directory / "node"
-        if not directory.exists():
-            shutil.copytree(CLIENTS, directory, ignore=shutil.ignore_patterns("__pycache__"))
-            (directory / "node_modules").symlink_to(packages.path / "node_modules")
-        return directory
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
