@@ -188,10 +188,20 @@ class Drivers:
         process = await asyncio.create_subprocess_exec(
             *(*program, url, *names), env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
-        out, err = await process.communicate()
+        try:
+            out, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
         assert process.returncode == 0, err.decode()
         seen: Seen = json.loads(out)
         return seen
+
+    async def end(self) -> None:
+        """End what still runs."""
+        for run in self._runs.values():
+            run.cancel()
+        await asyncio.gather(*self._runs.values(), return_exceptions=True)
 
     def _program(self, client: Client) -> tuple[list[str], dict[str, str]]:
         """The driver's command line and environment; what it needs is installed."""
@@ -208,6 +218,8 @@ class Drivers:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def drivers(world: World, tmp_path_factory: pytest.TempPathFactory) -> Drivers:
+async def drivers(world: World, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Drivers]:
     """The drivers, none of them started."""
-    return Drivers(world, tmp_path_factory.mktemp("drivers"))
+    drivers = Drivers(world, tmp_path_factory.mktemp("drivers"))
+    yield drivers
+    await drivers.end()
