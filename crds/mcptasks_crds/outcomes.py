@@ -35,10 +35,7 @@ def with_parts(result: str, parts: str) -> str:
     own = members.get("content", "[]").strip()
     if not own.startswith("["):
         return result
-    members = {
-        "content": join_arrays(parts, own),
-        **{name: text for name, text in members.items() if name != "content"},
-    }
+    members["content"] = join_arrays(parts, own)
     return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in members.items()) + "}"
 
 
