@@ -21,8 +21,8 @@ PATIENCE_SECONDS: Final = 600.0
 """How long what a tool waits for is tried again and again."""
 ANSWER_SECONDS: Final = 15.0
 """How long one answer may take, beyond what it was asked to wait."""
-UNKNOWN_TOKEN_TRIES: Final = 4
-"""A token may be replaced, or its key not be known yet, at the very moment in which it is looked at."""
+UNKNOWN_TOKEN_TRIES: Final = 12
+"""A token may be replaced, or its key not be known yet, just when it is looked at: half a minute is enough for that."""
 MOST_ANSWER_BYTES: Final = 4 * 1024 * 1024
 
 

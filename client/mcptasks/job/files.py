@@ -19,10 +19,9 @@ def write_result(result: Mapping[str, Any], file: Path | None) -> None:
     Raises:
         NoEndpointError: it has parts that only the task endpoint takes.
     """
-    text = _as_text(result)
-    raw = text.encode("utf-8", "replace")
+    raw = _as_text(result).encode("utf-8", "replace")
     if file is None or len(raw) > RESULT_FILE_BYTES:
-        print(text, flush=True)
+        print(raw.decode(), flush=True)
     else:
         # Opened to be written into, not replaced: it is a mount of its own.
         file.write_bytes(raw)

@@ -73,6 +73,8 @@ class _Sender:
         self._not_before = float("-inf")
         """After a failure."""
         self._failures = 0
+        self._told: set[str] = set()
+        """What was refused, in the endpoint's words."""
 
     def run(self) -> None:
         """Send, for as long as the process lives."""
@@ -113,6 +115,8 @@ class _Sender:
             self._not_before = self._clock() + wait
             return
         except RefusedError as error:
-            if error.status != 409:  # a task that is being stopped: the tool's next call tells it
+            # Of a task that is being stopped the tool's next call tells.
+            if error.status != 409 and str(error) not in self._told:
+                self._told.add(str(error))
                 print(f"mcptasks.job: progress is not taken: {error}", file=sys.stderr, flush=True)
         self._newest, self._failures, self._sent_at = None, 0, self._clock()

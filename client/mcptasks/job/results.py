@@ -29,7 +29,8 @@ def result_of(
     content = plain(structured)
     if not isinstance(content, Mapping):
         raise JobError(f"structured: must be an object (a mapping, dataclass or model) and is a {_kind(structured)}")
-    said = text_part(_json(content) if text is None else text)
+    written = _json(content)
+    said = text_part(written if text is None else text)
     return {"content": [dict(said.block), *blocks], "structuredContent": content, "isError": is_error}
 
 

@@ -29,7 +29,9 @@ def run_tool(task: "Task", main: Callable[..., Any]) -> int:
         if result is None:
             return 0
         return _give(task, result)
-    except TaskCancelled:
+    except (TaskCancelled, BaseExceptionGroup) as error:
+        if not _is_cancel(error):
+            raise
         if task.is_completed:
             return 0
         _say("cancelled")
@@ -47,13 +49,13 @@ def _result_of(task: "Task", main: Callable[..., Any]) -> Mapping[str, Any] | No
         value = _call(task, main)
         return None if task.is_completed else result_from(value)
     except (JobError, ToolError) as error:
-        return _failed(task, str(error) or type(error).__name__)
+        return _failed(task, _words(error))
     except SystemExit as error:
         return _exited(task, error)
     except Exception as error:  # noqa: BLE001  # the boundary to foreign code: whoever called the tool gets its words
         for place in _places(error):
             _say(place)
-        return _failed(task, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+        return _failed(task, _words(error))
 
 
 def _call(task: "Task", main: Callable[..., Any]) -> Any:
@@ -100,6 +102,23 @@ def _failed(task: "Task", words: str) -> Mapping[str, Any] | None:
         _say(words)
         return None
     return result_of(words, is_error=True)
+
+
+def _is_cancel(error: BaseException) -> bool:
+    """Also one that a group of async tasks was told by one of them."""
+    return isinstance(error, TaskCancelled) or (
+        isinstance(error, BaseExceptionGroup) and error.subgroup(TaskCancelled) is not None
+    )
+
+
+def _words(error: BaseException) -> str:
+    """An exception for people; of a group, what is in it."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(map(_words, error.exceptions))
+    kind, words = type(error).__name__, str(error)
+    if isinstance(error, JobError | ToolError):
+        return words or kind
+    return f"{kind}: {words}" if words else kind
 
 
 def _exited(task: "Task", error: SystemExit) -> Mapping[str, Any] | None:

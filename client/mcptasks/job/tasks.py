@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Event, Lock
 from typing import Any, Final, NoReturn, TypeVar, overload
 
@@ -333,7 +333,7 @@ class Task:
                 if self._found is None and self._environment.url is not None:
                     endpoint = Endpoint(self._environment.url, self._environment.token_file)
                     atexit.register(self.flush, EXIT_SECONDS)
-                    self._found = endpoint, Reporter(endpoint.attempt)
+                    self._found = endpoint, Reporter(partial(_report, endpoint))
         return self._found
 
     def _needed(self, what: str) -> Endpoint:
@@ -405,3 +405,12 @@ class Task:
 
     def _write(self, result: Mapping[str, Any]) -> None:
         write_result(result, self._environment.result_file)
+
+
+def _report(endpoint: Endpoint, request: Request) -> None:
+    """Tell the endpoint how far the tool is, or look at the task."""
+    try:
+        endpoint.attempt(request)
+    except OvertakenError:
+        endpoint.is_stopping = True  # no progress contradicts another: the task is over
+        raise

@@ -107,6 +107,45 @@ task.run(main)
     assert bench.desk.progress[-1] == {"progress": 3, "total": 3}
 
 
+def test_what_fails_in_a_group_of_async_tasks_is_told_in_its_own_words(bench: Any) -> None:
+    source = """
+import asyncio
+from mcptasks.job import ToolError
+from mcptasks.job.aio import task
+
+async def fail(error):
+    raise error
+
+async def main():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(fail(ToolError("no such city")))
+        group.create_task(fail(KeyError("x")))
+
+task.run(main)
+"""
+    ended = bench.run(source)
+
+    assert (ended.code, texts(bench)) == (1, ["no such city; KeyError: 'x'"])
+
+
+def test_a_cancel_that_a_group_of_async_tasks_is_told_ends_it(bench: Any) -> None:
+    bench.desk.cancel()
+    source = """
+import asyncio
+from mcptasks.job import text
+from mcptasks.job.aio import task
+
+async def main():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(task.ask("Which?", text()))
+
+task.run(main)
+"""
+    ended = bench.run(source)
+
+    assert (ended.code, ended.err, bench.desk.result) == (143, "cancelled\n", None)
+
+
 WORKING = "import time\ntask.progress(1)\nwhile True: time.sleep(0.01)"
 ASKING = "task.ask('Which?', text())"
 SWALLOWING = """

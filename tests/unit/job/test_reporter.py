@@ -80,15 +80,16 @@ def test_a_flush_gives_up_in_time_where_nothing_is_taken(wire: Wire) -> None:
 
 
 def test_a_refused_value_is_told_once_and_does_not_come_again(wire: Wire, capsys: pytest.CaptureFixture[str]) -> None:
-    wire.fails = [RefusedError("progress: must be a number", status=422), RefusedError("over", status=409)]
+    refused = RefusedError("progress: must be a number", status=422)
+    wire.fails = [refused, RefusedError("over", status=409), refused]
     free(wire)
     reporter = Reporter(wire)
 
-    for number in (1, 2):
+    for number in (1, 2, 3):
         reporter.put(value(number))
         assert reporter.flush(SECONDS)
 
-    assert wire.sent == [value(1), value(2)]
+    assert wire.sent == [value(1), value(2), value(3)]
     assert capsys.readouterr().err == "mcptasks.job: progress is not taken: progress: must be a number\n"
 
 

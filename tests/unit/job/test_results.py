@@ -55,6 +55,11 @@ def test_what_json_cannot_hold_is_refused_with_words(value: Any) -> None:
         result_from(value)
 
 
+def test_what_json_cannot_hold_is_refused_beside_a_text_too() -> None:
+    with pytest.raises(JobError, match="cannot be written as JSON"):
+        result_of("done", structured={"loss": float("nan")})
+
+
 def test_structured_content_must_be_an_object() -> None:
     with pytest.raises(JobError, match="structured: must be an object"):
         result_of(structured=[1])

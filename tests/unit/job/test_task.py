@@ -283,6 +283,17 @@ def test_what_a_task_says_that_is_over_does_not_count(bench: Any) -> None:
         late.add("more")
 
 
+def test_progress_of_a_task_that_is_over_tells_the_program(bench: Any) -> None:
+    bench.task().complete("done")
+    late = bench.task()
+    late.progress(1)
+    late.flush(SECONDS)
+
+    assert late.cancelled
+    with pytest.raises(TaskCancelled):
+        late.progress(2)
+
+
 def test_an_error_is_no_exception_that_a_loop_swallows() -> None:
     assert not issubclass(TaskCancelled, Exception)
 
