@@ -7,7 +7,9 @@ import asyncio
 import time
 import traceback
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -41,6 +43,7 @@ LARGE_BODIES_AT_ONCE: Final = 4
 """A parsed body takes up to twenty times its bytes of memory while its request is looked at. What is held for long
 (whose outbox has begun) does not count any more."""
 
+HELD: Final = "held"
 _KINDS: Final = {"subscriptions/listen": "listen", "tasks/result": "result"}
 """What metrics call the streams of these methods; all others are of calls that are held."""
 
@@ -112,6 +115,9 @@ class McpEndpoint:
         self._eras = {Era.MODERN: modern, Era.LEGACY: legacy}
         self._callers, self._guards, self._max_body = callers, guards, max_body_bytes
         self._metrics = metrics
+        # Finding a labelled metric takes longer than counting, and there are few.
+        self._streams = {kind: metrics.open_streams.labels(kind) for kind in (HELD, *_KINDS.values())}
+        self._requests, self._seconds = cache(metrics.requests.labels), cache(metrics.request_seconds.labels)
         self._places = asyncio.Semaphore(LARGE_BODIES_AT_ONCE)
         self._log: Any = structlog.get_logger()
 
@@ -168,13 +174,13 @@ class McpEndpoint:
         answer = await handling.era.answer(message, request.headers, caller=caller, outbox=stream.outbox)
         self._count(handling, _outcome_of(answer.result))
         if not stream.has_begun:
-            self._metrics.request_seconds.labels(handling.label).observe(time.perf_counter() - began)
+            self._seconds(handling.label).observe(time.perf_counter() - began)
         if answer.result is None:
             return Reply(status=HTTPStatus.ACCEPTED)
         return Reply(body=result_response(message.id, answer.result), headers=answer.headers)
 
     def _stream(self, request: web.Request, handling: Handling) -> EventStream:
-        gauge = self._metrics.open_streams.labels(_KINDS.get(handling.label, "held"))
+        gauge = self._streams[_KINDS.get(handling.label, HELD)]
         return EventStream(
             request,
             headers=self._guards.cross_origin_headers(request.headers),
@@ -193,7 +199,8 @@ class McpEndpoint:
         if (request.content_length or 0) > self._max_body:
             raise self._too_large()
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            # Most bodies are there with their headers, and need not be waited for.
+            async with nullcontext() if request.content.is_eof() else asyncio.timeout(BODY_SECONDS):
                 return await request.read()
         except web.HTTPRequestEntityTooLarge as error:
             raise self._too_large() from error
@@ -221,7 +228,7 @@ class McpEndpoint:
 
     def _count(self, handling: Handling, outcome: str) -> None:
         era = "none" if handling.era is None else handling.era.name
-        self._metrics.requests.labels(handling.label, era, outcome).inc()
+        self._requests(handling.label, era, outcome).inc()
 
     def _too_large(self) -> BodyTooLargeError:
         return BodyTooLargeError(f"The body is larger than {self._max_body} bytes, the most that this server reads")

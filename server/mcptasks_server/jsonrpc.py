@@ -7,7 +7,7 @@ of `params`, as source text beside the parsed values.
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -75,8 +75,31 @@ def parse(body: bytes) -> Message | Response:
         method=document["method"],
         params=params,
         id=message_id,
-        sources={} if params is None else jsontext.members(sources["params"]),
+        sources={} if params is None else _Sources(sources["params"]),
     )
+
+
+class _Sources(Mapping[str, str]):
+    """The members of an object as they were written, cut out when they are first asked for: few requests need them."""
+
+    def __init__(self, text: str) -> None:
+        """`text`: one JSON object, of a document that was read without complaint."""
+        self._text: str = text
+        self._members: dict[str, str] | None = None
+
+    def __getitem__(self, name: str) -> str:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, str]:
+        if self._members is None:
+            self._members = jsontext.members(self._text)
+        return self._members
 
 
 class IdentifiedError(Exception):

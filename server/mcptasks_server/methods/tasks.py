@@ -6,17 +6,20 @@ from typing import Final
 from mcptasks_crds import jsontext
 from mcptasks_server.dispatch import Services, parsed
 from mcptasks_server.exchange import Exchange, Result
-from mcptasks_server.projection import detailed_task
+from mcptasks_server.views import TaskViews
 from mcptasks_server.wire.ext_tasks import TaskParams, UpdateTaskParams
 
 ACKNOWLEDGED: Final[Result] = MappingProxyType({"resultType": "complete"})
+
+
+_VIEWS: Final = TaskViews()
 
 
 async def get_task(services: Services, exchange: Exchange) -> Result:
     """The task as it is now, with its result, error or questions."""
     params = parsed(TaskParams, exchange.params)
     task = await services.tasks.get(params.task_id, caller=exchange.caller)
-    return detailed_task(task, elicitation=exchange.abilities.elicitation).members()
+    return _VIEWS.members_of(task, elicitation=exchange.abilities.elicitation)
 
 
 async def update_task(services: Services, exchange: Exchange) -> Result:
