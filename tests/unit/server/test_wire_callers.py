@@ -185,7 +185,7 @@ async def test_a_listener_that_does_not_read_is_told_the_newest_of_each_task_and
         await reader.readuntil(b"acknowledged")
         for number in range(changes):
             for task_id in ids:
-                await store.write_status(task_id, {"message": f"{number:05} " + "x" * 500})
+                await store.write_status(task_id, {"message": f"{number:05} " + "x" * 3000})
             await asyncio.sleep(0)
         for task_id in ids:
             await store.write_status(task_id, over())

@@ -227,12 +227,21 @@ async def test_the_same_call_in_other_letters_is_the_same_call(wire: Wire) -> No
 
 
 @pytest.mark.requirement("mrtr/validated")
-@pytest.mark.parametrize("responses", [None, [], "who", 7, True])
+@pytest.mark.parametrize("responses", [None, [], "who", 7, True, ""])
 async def test_answers_that_are_no_object_are_an_error(wire: Wire, responses: Any) -> None:
     answer = await call(wire, inputResponses=responses)
 
     assert answer.error == (200, -32602)
     assert "inputResponses" in answer.message
+
+
+@pytest.mark.requirement("mrtr/asks-again")
+async def test_no_answers_at_all_are_asked_for_again(wire: Wire) -> None:
+    state = (await asked(wire))["requestState"]
+
+    again = await asked(wire, inputResponses={}, requestState=state)
+
+    assert set(again["inputRequests"]) == {"who"}
 
 
 @pytest.mark.requirement("mrtr/asks-again", "elicitation/answers-validated")
