@@ -80,11 +80,14 @@ class Kind:
     group: str
     version: str
     plural: str
+    is_namespaced: bool = True
+    """Whether its objects are in namespaces; otherwise a namespace that is named plays no part."""
 
     def path(self, namespace: str, name: str | None = None, *, subresource: str | None = None) -> str:
         """The URL's path of the objects of a namespace, or of one of them."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        parts = [root, "namespaces", namespace, self.plural, name, subresource]
+        where = ["namespaces", namespace] if self.is_namespaced else []
+        parts = [root, *where, self.plural, name, subresource]
         return "/".join(part for part in parts if part is not None)
 
 
@@ -93,6 +96,12 @@ TOOLS: Final = Kind(group=names.GROUP, version=names.VERSION, plural=names.TOOL_
 JOBS: Final = Kind(group="batch", version="v1", plural="jobs")
 PODS: Final = Kind(group="", version="v1", plural="pods")
 SECRETS: Final = Kind(group="", version="v1", plural="secrets")
+POLICIES: Final = Kind(
+    group="admissionregistration.k8s.io", version="v1", plural="validatingadmissionpolicies", is_namespaced=False
+)
+POLICY_BINDINGS: Final = Kind(
+    group="admissionregistration.k8s.io", version="v1", plural="validatingadmissionpolicybindings", is_namespaced=False
+)
 EVENTS: Final = Kind(group="events.k8s.io", version="v1", plural="events")
 
 

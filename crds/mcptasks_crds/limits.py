@@ -51,7 +51,9 @@ MAX_TOOL_QUESTIONS: Final = 16
 """Questions that a tool asks before its pod starts."""
 MAX_ANSWERS: Final = MAX_QUESTIONS + MAX_TOOL_QUESTIONS
 """Answers of one task."""
-QUESTION_KEY_PATTERN: Final = r"^[A-Za-z0-9_.-]{1,64}$"
+QUESTION_KEY_LENGTH: Final = 64
+"""Of a question's key, in characters."""
+QUESTION_KEY_PATTERN: Final = rf"^[A-Za-z0-9_.-]{{1,{QUESTION_KEY_LENGTH}}}$"
 """A question's key; ASCII without escapes, for it stands in the managed fields too."""
 QUESTION_MESSAGE_STORED_BYTES: Final = 4 * KIB
 """One question's message."""
@@ -60,11 +62,23 @@ QUESTION_SCHEMA_STORED_BYTES: Final = 16 * KIB
 QUESTIONS_STORED_BYTES: Final = 64 * KIB
 """The messages and schemas of all questions that a task's pods ask."""
 TOOL_QUESTIONS_STORED_BYTES: Final = 32 * KIB
-"""The messages and schemas of all questions that a tool asks before its pod starts, as JSON text."""
+"""All questions that a tool asks before its pod starts: messages, schemas (as JSON text) and who approves."""
+MAX_APPROVERS: Final = 16
+"""Users, and groups, that may answer one question of a tool."""
+APPROVER_LENGTH: Final = 256
+"""Of an approver's name, in characters."""
 ANSWER_STORED_BYTES: Final = 16 * KIB
 """One answer."""
 ANSWERS_STORED_BYTES: Final = 64 * KIB
-"""All answers of a task, and the names of those who gave them."""
+"""All answers of a task, the names of those who gave them, and their reasons."""
+ANSWER_REASON_LENGTH: Final = 1024
+"""Of the reason that somebody gives for an answer, in characters."""
+MAX_ASKINGS: Final = 8
+"""How often a question is asked, each time under a new key, because an answer was not what it asks for."""
+ANSWERER_SEEN_STORED_BYTES: Final = 96
+"""`status.answers[].by`: who answered, cut. Whole it is in `spec.answers`."""
+ANSWERS_SEEN_STORED_BYTES: Final = 12_800
+"""All texts of `status.answers`: more than the operator ever writes, for each of them is cut."""
 
 CALLER_STORED_BYTES: Final = 512
 """The name of a caller or of somebody who answers."""

@@ -105,6 +105,15 @@ def event_name(task: str, reason: str) -> str:
     return f"{task}.{reason.lower()}"
 
 
+def answer_event_name(task: str, key: str) -> str:
+    """The name of the Kubernetes Event that tells of an answer. A question's key may have what no name may.
+
+    >>> answer_event_name("mt-abc", "Sure_1")
+    'mt-abc.answer-a7c43c8b14'
+    """
+    return f"{task}.answer-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
+
+
 def label_value(text: str) -> str:
     """The text itself where it is a valid label's value, else a hash of it.
 

@@ -36,6 +36,46 @@ class QuestionTime(StrEnum):
     """Once there is a task, whose pod starts only when the answer is there."""
 
 
+class AnsweredBy(StrEnum):
+    """Who may answer a question."""
+
+    CALLER = "caller"
+    """Whoever called the tool, by the MCP client."""
+    APPROVERS = "approvers"
+    """People who are named, by the Kubernetes API. The client is not asked: it is told that they are waited for."""
+    EITHER = "either"
+    """Both: the first answer counts."""
+
+    @property
+    def is_for_caller(self) -> bool:
+        """Whether the call's own client may answer."""
+        return self is not AnsweredBy.APPROVERS
+
+    @property
+    def is_for_approvers(self) -> bool:
+        """Whether approvers may answer."""
+        return self is not AnsweredBy.CALLER
+
+
+_Approvers = Annotated[
+    tuple[Annotated[str, enforced(minLength=1, maxLength=limits.APPROVER_LENGTH)], ...],
+    enforced(**{"maxItems": limits.MAX_APPROVERS, "x-kubernetes-list-type": "set"}),
+]
+
+
+class Approvers(Resource):
+    """Who may answer by the Kubernetes API, by the names that it knows them by."""
+
+    users: _Approvers = ()
+    """Users, such as `alice@example.com` or `system:serviceaccount:NAMESPACE:NAME`."""
+    groups: _Approvers = ()
+    """Groups, each of whose members may answer."""
+
+    def __str__(self) -> str:
+        """Whom people are waiting for: the groups, then the users."""
+        return ", ".join((*self.groups, *self.users))
+
+
 class ToolQuestion(Resource):
     """What a tool asks before its pod starts."""
 
@@ -47,6 +87,10 @@ class ToolQuestion(Resource):
     """The form to be filled in: MCP's elicitation schema, an object of plain fields."""
     when: QuestionTime
     """`beforeTask`: the call becomes a task only with the answer. `beforeStart`: the task waits for it."""
+    answered_by: AnsweredBy = AnsweredBy.CALLER
+    """Who may answer: the tool's `caller`, `approvers` by the Kubernetes API, or `either` of them."""
+    approvers: Approvers | None = None
+    """Which users and groups may answer, where `answeredBy` is `approvers` or `either`."""
     model_may_answer: bool = False
     """Whether a model may answer by itself (`task_answer`). An approval is for a person."""
     expiry_seconds: ExpirySeconds = DEFAULT_EXPIRY_SECONDS
@@ -62,6 +106,10 @@ class TaskQuestion(Resource):
     """The form to be filled in, as MCP's elicitation schema, as JSON text."""
     when: QuestionTime
     """When it is asked. The answer to a `beforeTask` question is there from the task's first moment."""
+    answered_by: AnsweredBy = AnsweredBy.CALLER
+    """Who may answer."""
+    approvers: Approvers | None = None
+    """Which users and groups may answer by the Kubernetes API, as they were when the tool was called."""
     model_may_answer: bool = False
     """Whether a model may answer by itself."""
     expiry_seconds: ExpirySeconds = DEFAULT_EXPIRY_SECONDS
@@ -75,6 +123,8 @@ def as_asked(questions: Iterable[ToolQuestion]) -> dict[str, TaskQuestion]:
             message=question.message,
             requested_schema=json.dumps(question.requested_schema, ensure_ascii=False, separators=(",", ":")),
             when=question.when,
+            answered_by=question.answered_by,
+            approvers=question.approvers,
             model_may_answer=question.model_may_answer,
             expiry_seconds=question.expiry_seconds,
         )

@@ -137,6 +137,21 @@ _OBJECT: Final = (
 
 _QUESTION_TEXTS: Final = "self.questions[key].message + self.questions[key].requestedSchema"
 
+
+def _approvers(kind: str) -> str:
+    """The names of a question's approvers, as one text."""
+    approvers = "self.questions[key].approvers"
+    return f" + (has({approvers}) && has({approvers}.{kind}) ? {approvers}.{kind}.join('') : '')"
+
+
+_APPROVERS: Final = _approvers("users") + _approvers("groups")
+
+
+def _optional(field: str) -> str:
+    """A text of an answer, empty where it is absent."""
+    return f"(has(self.answers[key].{field}) ? self.answers[key].{field} : '')"
+
+
 _SPEC: Final = (
     *_frozen_spec(),
     Rule(
@@ -169,11 +184,11 @@ _SPEC: Final = (
     _keys("answers", "answers"),
     _all_fit(
         "answers",
-        "self.answers[key].response + (has(self.answers[key].by) ? self.answers[key].by : '')",
+        f"self.answers[key].response + {_optional('by')} + {_optional('reason')}",
         limits.ANSWERS_STORED_BYTES,
     ),
     _keys("questions", "the tool's questions"),
-    _all_fit("questions", _QUESTION_TEXTS, limits.TOOL_QUESTIONS_STORED_BYTES),
+    _all_fit("questions", _QUESTION_TEXTS + _APPROVERS, limits.TOOL_QUESTIONS_STORED_BYTES),
 )
 
 _HAS_PROGRESS: Final = "has({0}.report) && has({0}.report.progress)"
@@ -243,6 +258,12 @@ _STATUS: Final = (
         message="how a question was closed cannot be changed or removed",
         reason="FieldValueForbidden",
         field_path=".answers",
+    ),
+    _keys("answers", "answers"),
+    _all_fit(
+        "answers",
+        f"{_optional('by')} + {_optional('askedAgainAs')}",
+        limits.ANSWERS_SEEN_STORED_BYTES,
     ),
     # Looked at once: where the task ends. The report's own rule sees to a result that the pod itself gives.
     Rule(

@@ -31,6 +31,8 @@ Generation = Annotated[int, Field(ge=0)]
 """An object's generation."""
 CallerName = Annotated[str, enforced(minLength=1, maxLength=limits.CALLER_STORED_BYTES)]
 """Somebody who was authenticated."""
+QuestionKey = Annotated[str, enforced(maxLength=limits.QUESTION_KEY_LENGTH)]
+"""A question's key."""
 Message = Annotated[str, enforced(maxLength=limits.MESSAGE_STORED_BYTES)]
 """A sentence for people."""
 ResultText = Annotated[str, enforced(minLength=2, maxLength=limits.RESULT_STORED_BYTES)]
@@ -55,13 +57,30 @@ class ArgumentsSource(Resource):
     """A Secret in the task's namespace, owned by the task, with the arguments under the key `arguments.json`."""
 
 
+class AnswerRoad(StrEnum):
+    """By which road an answer came."""
+
+    CALLER = "caller"
+    """The task's client gave it, by the server."""
+    MODEL = "model"
+    """A model gave it, by the server's `task_answer`."""
+    APPROVER = "approver"
+    """An approver gave it, by the Kubernetes API."""
+    EXPIRED = "expired"
+    """None came in time: the question is closed, and the pod was told `cancel`."""
+
+
 class Answer(Resource):
     """An answer to one question."""
 
     response: Annotated[str, enforced(minLength=2, maxLength=limits.ANSWER_STORED_BYTES)]
     """The answer as MCP has it (`action`, `content`), as JSON text."""
     by: CallerName | None = None
-    """Who answered."""
+    """Who answered. An approver's own user name; where the admission policy is in force, no other one is taken."""
+    road: Literal[AnswerRoad.CALLER, AnswerRoad.MODEL, AnswerRoad.APPROVER] | None = None
+    """By which road it came. The server says it of its callers' answers; absent on an approver's."""
+    reason: Annotated[str, enforced(maxLength=limits.ANSWER_REASON_LENGTH)] | None = None
+    """Why, for people."""
 
 
 class TaskSpec(Resource):
@@ -180,13 +199,13 @@ class JobSeen(Resource):
     """That pod's uid: reports are taken from it alone."""
 
 
-class AnswerRoad(StrEnum):
-    """By which road an answer came."""
+class Rejection(StrEnum):
+    """Why an answer does not count."""
 
-    CALLER = "caller"
-    """The task's client gave it, by the server."""
-    EXPIRED = "expired"
-    """None came in time: the question is closed, and the pod was told `cancel`."""
+    INVALID = "Invalid"
+    """It is not what the question's form asks for."""
+    NOT_ASKED = "NotAsked"
+    """Whoever gave it is not among those who may answer."""
 
 
 class AnswerSeen(Resource):
@@ -196,6 +215,14 @@ class AnswerSeen(Resource):
     """When it was seen, or when the time for it was over."""
     road: AnswerRoad
     """By which road it came."""
+    by: Annotated[str, enforced(maxLength=limits.ANSWERER_SEEN_STORED_BYTES)] | None = None
+    """Who gave it."""
+    verified: bool = False
+    """Whether `by` and `road` are certain: the admission policy was in force before there was the task."""
+    rejected: Rejection | None = None
+    """Why the answer does not count; absent where it does. An Event says it in full."""
+    asked_again_as: QuestionKey | None = None
+    """The key under which the question is asked again, where the answer does not count."""
 
 
 class Stopping(Resource):
@@ -253,7 +280,7 @@ class TaskStatus(Resource):
     answers: Annotated[Mapping[str, AnswerSeen], enforced(maxProperties=limits.MAX_ANSWERS)] = Field(
         default_factory=dict
     )
-    """How and when the pod's questions were closed, by key."""
+    """How, when and by whom questions were answered or closed, by key."""
     stopping: Stopping | None = None
     """A stop that was begun."""
     result: TaskResult | None = None

@@ -9,6 +9,7 @@ from typing import Final
 from . import names
 from .cel import Rule, Rules, one_of
 from .policy import TaskSupport, WithoutTasks
+from .questions import AnsweredBy, QuestionTime
 
 _PREFIXES: Final = (names.ARGUMENT_VARIABLE_PREFIX, names.OWN_VARIABLE_PREFIX)
 _RESERVED: Final = " && ".join(f"!variable.name.startsWith('{prefix}')" for prefix in _PREFIXES)
@@ -19,6 +20,14 @@ def _no_reserved_names(field: str) -> Rule:
         rule=f"!has(self.{field}) || self.{field}.all(each, !has(each.env) || each.env.all(variable, {_RESERVED}))",
         message=f"environment variables that begin with {' or '.join(_PREFIXES)} are set by mcptasks",
         field_path=f".{field}",
+    )
+
+
+def _each_question(rule: str, message: str) -> Rule:
+    return Rule(
+        rule=f"!has(self.questions) || self.questions.all(each, {rule})",
+        message=message,
+        field_path=".questions",
     )
 
 
@@ -50,6 +59,21 @@ TOOL_RULES: Final[Rules] = {
             message="holdSeconds goes with taskSupport optional and withoutTasks handle alone: remove it",
             reason="FieldValueForbidden",
             field_path=".holdSeconds",
+        ),
+        _each_question(
+            f"(each.answeredBy == '{AnsweredBy.CALLER}') != has(each.approvers)",
+            "approvers go with answeredBy approvers or either, and these need them",
+        ),
+        _each_question(
+            "!has(each.approvers) || (has(each.approvers.users) && each.approvers.users.size() > 0)"
+            " || (has(each.approvers.groups) && each.approvers.groups.size() > 0)",
+            "approvers need at least one user or group",
+        ),
+        _each_question(
+            f"each.answeredBy != '{AnsweredBy.APPROVERS}'"
+            f" || (each.when == '{QuestionTime.BEFORE_START}' && !each.modelMayAnswer)",
+            "approvers answer once there is a task, and are no model: where answeredBy is approvers, when must be"
+            " beforeStart and modelMayAnswer false",
         ),
     ),
     "spec.job.template.spec": (

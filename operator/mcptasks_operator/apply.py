@@ -17,7 +17,17 @@ from mcptasks_crds.tool import McpTool
 
 from .cleanup import STOP_NOW_SECONDS
 from .cluster import Cluster
-from .decision import Action, DeleteJob, DeleteTask, ExtendJob, RecordEvent, ReleaseJob, RetireJob, StopJob
+from .decision import (
+    Action,
+    DeleteJob,
+    DeleteTask,
+    ExtendJob,
+    RecordAnswer,
+    RecordEvent,
+    ReleaseJob,
+    RetireJob,
+    StopJob,
+)
 from .errors import JobRefusedError, NotLeadingError
 from .events import event_manifest
 from .jobs import render
@@ -170,7 +180,7 @@ class Applier:
                 await self._patch_job(action.name, action.uid, changes)
             case DeleteTask():
                 await self._delete_task(task, action.uid)
-            case RecordEvent():
+            case RecordEvent() | RecordAnswer():
                 await self._record(task, action, now)
             case _:
                 assert_never(action)
@@ -208,7 +218,7 @@ class Applier:
             _log.debug("task_gone_before_deletion", task=name, uid=uid)
         self.store.remove(TASKS, name, version=task.metadata.resource_version)
 
-    async def _record(self, task: McpTask, event: RecordEvent, now: datetime) -> None:
+    async def _record(self, task: McpTask, event: RecordEvent | RecordAnswer, now: datetime) -> None:
         manifest = event_manifest(task, event, now=now, instance=self.instance)
         try:
             await self.cluster.create(EVENTS, self.namespace, manifest)

@@ -13,8 +13,9 @@ from mcptasks_crds import limits
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import TaskStatus
 
+from .answered import has_news, records
 from .cleanup import STOP_NOW_SECONDS, after_the_end, retirement
-from .decision import Action, Decision, DeleteJob, ExtendJob, RecordEvent, StopJob
+from .decision import Action, Decision, DeleteJob, ExtendJob, ReadPolicy, RecordEvent, StopJob
 from .ending import (
     ended_by_itself,
     gave_a_result,
@@ -29,7 +30,7 @@ from .executions import backstop_seconds
 from .expiry import renewal
 from .holding import is_held_back
 from .observation import Observation
-from .podquestions import asks, will_have_waited
+from .podquestions import asks, next_expiry, will_have_waited
 from .situation import Situation
 from .starting import has_no_job, name_is_taken
 from .statuses import ended, living
@@ -73,6 +74,8 @@ def decide(observation: Observation) -> Decision:
     if task.status.phase is not None and task.status.phase.is_terminal:
         return after_the_end(observation)
     situation = Situation(seen=observation)
+    if observation.policy is None and has_news(situation):
+        return Decision(status=task.status, need=ReadPolicy())  # the record of an answer is written once
     match _verdict(situation):
         case Ask() as verdict:
             return Decision(status=task.status, need=verdict.need)
@@ -95,7 +98,8 @@ def _verdict(situation: Situation) -> Verdict:
 def _go_on(situation: Situation, verdict: GoOn) -> Decision:
     status = living(situation, verdict)
     after = _stop_job(situation) if verdict.stopping is not None else _extend_job(situation)
-    return Decision(status=status, after=after, look_again_at=_earliest(situation, status, verdict.until))
+    look_again_at = _earliest(situation, status, verdict.until)
+    return Decision(status=status, after=(*after, *records(situation)), look_again_at=look_again_at)
 
 
 def _stop_job(situation: Situation) -> tuple[Action, ...]:
@@ -121,7 +125,7 @@ def _extend_job(situation: Situation) -> tuple[Action, ...]:
 def _earliest(situation: Situation, status: TaskStatus, until: datetime | None) -> datetime:
     assert status.expires_at is not None
     lease = renewal(situation.task, status.expires_at)
-    return lease if until is None else min(lease, until)
+    return min(filter(None, (lease, until, next_expiry(situation))))
 
 
 def _end(situation: Situation, verdict: End) -> Decision:
@@ -135,6 +139,6 @@ def _end(situation: Situation, verdict: End) -> Decision:
     assert status.expires_at is not None
     return Decision(
         status=status,
-        after=(*retire, event),
+        after=(*retire, *records(situation), event),
         look_again_at=status.expires_at if again is None else min(again, status.expires_at),
     )

@@ -48,7 +48,12 @@ class ReadLog:
     container: str
 
 
-Need = ConfirmJob | ConfirmPods | CreateJob | ReleaseJob | ReadLog
+@dataclass(frozen=True, kw_only=True)
+class ReadPolicy:
+    """Ask the API server whether the admission policy for answers is in force."""
+
+
+Need = ConfirmJob | ConfirmPods | CreateJob | ReleaseJob | ReadLog | ReadPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +107,16 @@ class RecordEvent:
     message: str
 
 
-Action = StopJob | ExtendJob | DeleteJob | RetireJob | DeleteTask | RecordEvent
+@dataclass(frozen=True, kw_only=True)
+class RecordAnswer:
+    """Tell people: one Kubernetes Event on the task for each answer."""
+
+    key: str
+    is_rejected: bool
+    message: str
+
+
+Action = StopJob | ExtendJob | DeleteJob | RetireJob | DeleteTask | RecordEvent | RecordAnswer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,29 +7,48 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.task import McpTask
 
-from .decision import RecordEvent
+from .decision import RecordAnswer, RecordEvent
 
 MAX_NOTE_BYTES: Final = 1024
 """The API server's own limit for a note."""
 CONTROLLER: Final = f"{names.GROUP}/operator"
 
 
-def event_manifest(task: McpTask, event: RecordEvent, *, now: datetime, instance: str) -> Json:
+ANSWERED: Final = "Answered"
+"""The Event of an answer that counts."""
+ANSWER_REJECTED: Final = "AnswerRejected"
+"""The Event of an answer that does not."""
+
+
+def event_manifest(task: McpTask, event: RecordEvent | RecordAnswer, *, now: datetime, instance: str) -> Json:
     """The Event (events.k8s.io/v1) about a task. `instance` is the operator's own pod name, or the machine's."""
+    match event:
+        case RecordEvent():
+            name = names.event_name(task.metadata.name, event.reason)
+            return _manifest(task, name, event.type, str(event.reason), event.message, now=now, instance=instance)
+        case RecordAnswer():
+            name = names.answer_event_name(task.metadata.name, event.key)
+            kind, reason = ("Warning", ANSWER_REJECTED) if event.is_rejected else ("Normal", ANSWERED)
+            return _manifest(task, name, kind, reason, event.message, now=now, instance=instance)
+
+
+def _manifest(  # an Event's own fields, each once
+    task: McpTask, name: str, kind: str, reason: str, message: str, *, now: datetime, instance: str
+) -> Json:
     metadata = task.metadata
-    note = event.message.encode()[:MAX_NOTE_BYTES].decode("utf-8", "ignore")
+    note = message.encode()[:MAX_NOTE_BYTES].decode("utf-8", "ignore")
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {
-            "name": names.event_name(metadata.name, event.reason),
+            "name": name,
             "namespace": metadata.namespace,
         },
         "eventTime": now.isoformat(timespec="microseconds").replace("+00:00", "Z"),
-        "type": event.type,
-        "reason": str(event.reason),
+        "type": kind,
+        "reason": reason,
         "action": "Run",
-        "note": note or str(event.reason),
+        "note": note or reason,
         "regarding": {
             "apiVersion": names.API_VERSION,
             "kind": names.TASK_KIND,

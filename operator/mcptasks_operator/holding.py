@@ -6,13 +6,15 @@ was never let start, and one that was let start was never declined.
 
 from datetime import datetime, timedelta
 
-from mcptasks_crds.forms import action_of, violation_of_answer
+from mcptasks_crds.asking import current_key
+from mcptasks_crds.forms import action_of
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import Answer, McpTask
+from mcptasks_crds.task import McpTask
 from mcptasks_crds.tool import McpTool
 
+from .answered import answer_that_counts, closed, rejected_for_good
 from .decision import ReleaseJob
 from .podcontract import answers_text
 from .results import never_ran
@@ -32,7 +34,7 @@ def is_held_back(situation: Situation) -> Verdict | None:
         ended_by_an_answer(situation)
         or _waits(situation)
         or Ask(
-            need=ReleaseJob(name=job.name, uid=job.uid, answers=answers_text(situation.task), at=situation.now),
+            need=ReleaseJob(name=job.name, uid=job.uid, answers=answers_text(_recorded(situation)), at=situation.now),
         )
     )
 
@@ -40,17 +42,19 @@ def is_held_back(situation: Situation) -> Verdict | None:
 def ended_by_an_answer(situation: Situation) -> End | None:
     """The end that an answer is, or that there is none in time: the tool never runs."""
     task = situation.task
-    answered = [
-        (key, question, task.spec.answers[key])
-        for key, question in sorted(task.spec.questions.items())
-        if key in task.spec.answers
-    ]
+    keys = sorted(task.spec.questions)
     return (
-        next(filter(None, (_declined(key, answer) for key, _, answer in answered)), None)
-        or next(filter(None, (_broken(*each) for each in answered)), None)
+        next(filter(None, (_declined(situation, key) for key in keys)), None)
+        or next(filter(None, (_broken(situation, key) for key in keys)), None)
         or _is_asked_too_late(task)
         or _expired(situation)
     )
+
+
+def _recorded(situation: Situation) -> McpTask:
+    """The task with the record of its answers as it is to be."""
+    status = situation.status.model_copy(update={"answers": closed(situation)})
+    return situation.task.model_copy(update={"status": status})
 
 
 def unknown_questions(tool: McpTool, task: McpTask) -> tuple[str, ...]:
@@ -58,17 +62,19 @@ def unknown_questions(tool: McpTool, task: McpTask) -> tuple[str, ...]:
     return tuple(question.key for question in tool.spec.questions if question.key not in task.spec.questions)
 
 
-def _declined(key: str, answer: Answer) -> End | None:
-    if action_of(answer.response) not in ("decline", "cancel"):
+def _declined(situation: Situation, key: str) -> End | None:
+    found = answer_that_counts(situation, key)
+    if found is None or action_of(found[1].response) not in ("decline", "cancel"):
         return None
-    return never_ran(Reason.DECLINED, f"declined by {answer.by or 'somebody'} ({key})")
+    _, answer = found
+    why = f": {answer.reason}" if answer.reason else ""
+    return never_ran(Reason.DECLINED, f"declined by {answer.by or 'somebody'}{why} ({key})")
 
 
-def _broken(key: str, question: TaskQuestion, answer: Answer) -> End | None:
-    violation = violation_of_answer(question.requested_schema, answer.response)
-    if violation is None:
-        return None
-    return never_ran(Reason.ANSWER_INVALID, f"the answer to {key} is not what was asked for: {violation}")
+def _broken(situation: Situation, key: str) -> End | None:
+    """An answer that does not count, to a question that is not asked again."""
+    words = rejected_for_good(situation, key)
+    return None if words is None else never_ran(Reason.ANSWER_INVALID, f"the answer to {key} does not count: {words}")
 
 
 def _is_asked_too_late(task: McpTask) -> End | None:
@@ -81,25 +87,34 @@ def _is_asked_too_late(task: McpTask) -> End | None:
 
 
 def _expired(situation: Situation) -> End | None:
-    for key, question in _open(situation.task):
+    for key, question in _open(situation):
         if situation.now >= _expires_at(situation, question):
             return never_ran(Reason.QUESTION_EXPIRED, f"nobody answered {key} within {question.expiry_seconds} s")
     return None
 
 
 def _waits(situation: Situation) -> GoOn | None:
-    waiting = _open(situation.task)
+    waiting = _open(situation)
     if not waiting:
         return None
     return GoOn(
         phase=Phase.INPUT_REQUIRED,
-        message=f"waiting for an answer: {', '.join(key for key, _ in waiting)}",
+        message=_words(waiting),
         until=min(_expires_at(situation, question) for _, question in waiting),
     )
 
 
-def _open(task: McpTask) -> list[tuple[str, TaskQuestion]]:
-    return [(key, question) for key, question in sorted(task.spec.questions.items()) if key not in task.spec.answers]
+def _words(waiting: list[tuple[str, TaskQuestion]]) -> str:
+    who = sorted({str(question.approvers) for _, question in waiting if question.approvers is not None})
+    words = f"waiting for an answer: {', '.join(key for key, _ in waiting)}"
+    return f"{words} (approvers: {'; '.join(who)})" if who else words
+
+
+def _open(situation: Situation) -> list[tuple[str, TaskQuestion]]:
+    """The tool's questions that wait for an answer, by the keys under which they are asked by now."""
+    found = closed(situation)
+    asked = {current_key(key, found): question for key, question in situation.task.spec.questions.items()}
+    return [(key, question) for key, question in sorted(asked.items()) if key not in found]
 
 
 def _expires_at(situation: Situation, question: TaskQuestion) -> datetime:

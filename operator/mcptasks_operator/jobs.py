@@ -6,7 +6,6 @@ Pure: the same task and tool give the same Job, so that a second POST of it chan
 from typing import Any
 
 from mcptasks_crds import arguments, jsontext, names
-from mcptasks_crds.asking import open_questions
 from mcptasks_crds.base import Json
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.schemas import Schema, SchemaError
@@ -16,7 +15,7 @@ from mcptasks_crds.tool import McpTool
 from .errors import JobRefusedError
 from .executions import backstop_seconds, execution_of, execution_to_json
 from .hardening import harden
-from .podcontract import give_task, inline_arguments
+from .podcontract import answer_of, give_task, inline_arguments
 from .references import argument_references
 from .refusals import refusals
 from .templates import read_template
@@ -66,7 +65,7 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool, endpoint: str | N
     }
     template["metadata"]["labels"].update(labels)
     execution = execution_of(tool, template["spec"])
-    waits = bool(open_questions(task))
+    waits = any(answer_of(task, key) is None for key in task.spec.questions)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

@@ -135,6 +135,14 @@ class Absent(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PolicySeen:
+    """The admission policy that judges who answers."""
+
+    in_force_since: datetime | None = None
+    """Since when it has been there with its binding; None where it is not, or does not refuse anything."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Observation:
     """All that a decision is made from."""
 
@@ -151,3 +159,5 @@ class Observation:
     """The log, once a decision has asked for it."""
     refusal: Refusal | None = None
     """Why the Job was refused, once a decision has asked for it."""
+    policy: PolicySeen | None = None
+    """The admission policy for answers, once a decision has asked for it."""

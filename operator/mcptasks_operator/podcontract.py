@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from mcptasks_crds import arguments, names
+from mcptasks_crds.answers import refusal_of
+from mcptasks_crds.asking import current_key
 from mcptasks_crds.base import Json
-from mcptasks_crds.task import McpTask
+from mcptasks_crds.task import Answer, McpTask
 from mcptasks_crds.tool import McpTool
 
 from .expansion import escape
@@ -40,13 +42,21 @@ def inline_arguments(task: McpTask) -> str | None:
 def answers_text(task: McpTask) -> str:
     """What the pod's file of answers holds: the answers to the tool's own questions, each as it was given.
 
+    Where a question was asked again, its last answer stands under the question's own key.
+
     >>> from mcptasks_operator.samples import task as sample
     >>> answers_text(sample())
     '{}'
     """
-    answers = task.spec.answers
-    given = (f"{json.dumps(key)}:{answers[key].response}" for key in sorted(task.spec.questions) if key in answers)
-    return "{" + ",".join(given) + "}"
+    given = {key: answer_of(task, key) for key in sorted(task.spec.questions)}
+    texts = (f"{json.dumps(key)}:{answer.response}" for key, answer in given.items() if answer is not None)
+    return "{" + ",".join(texts) + "}"
+
+
+def answer_of(task: McpTask, key: str) -> Answer | None:
+    """The answer to one of the tool's own questions, if there is one that counts."""
+    answer = task.spec.answers.get(current_key(key, task.status.answers))
+    return None if answer is None or refusal_of(task.spec.questions[key], answer) is not None else answer
 
 
 def give_task(template: Json, *, task: McpTask, tool: McpTool, required: frozenset[str], endpoint: str | None) -> None:

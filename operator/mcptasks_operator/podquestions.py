@@ -8,10 +8,11 @@ alone, after any restart.
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from mcptasks_crds.asking import pod_questions
+from mcptasks_crds.asking import current_key, pod_questions
 from mcptasks_crds.phases import Phase
-from mcptasks_crds.task import AnswerRoad, AnswerSeen, Question
+from mcptasks_crds.task import Question
 
+from .answered import closed
 from .situation import Situation
 from .verdicts import GoOn, Verdict
 
@@ -21,30 +22,19 @@ def asks(situation: Situation) -> Verdict | None:
     waiting = _open(situation)
     if not waiting or situation.container is None or situation.container.running_since is None:
         return None
-    return GoOn(
-        phase=Phase.INPUT_REQUIRED,
-        message=f"waiting for an answer: {', '.join(sorted(waiting))}",
-        until=min(question.expires_at for question in waiting.values()),
-    )
+    done = closed(situation)
+    message = f"waiting for an answer: {', '.join(sorted(current_key(key, done) for key in waiting))}"
+    return GoOn(phase=Phase.INPUT_REQUIRED, message=message, until=next_expiry(situation))
 
 
-def closed(situation: Situation) -> dict[str, AnswerSeen]:
-    """How each of the pod's questions was closed that is not open any more."""
-    task = situation.task
-    found = dict(situation.status.answers)
-    for key, question in pod_questions(task).items():
-        if key in found:
-            continue
-        if key in task.spec.answers:
-            found[key] = AnswerSeen(at=situation.now, road=AnswerRoad.CALLER)
-        elif situation.now >= question.expires_at:
-            found[key] = AnswerSeen(at=question.expires_at, road=AnswerRoad.EXPIRED)
-    return found
+def next_expiry(situation: Situation) -> datetime | None:
+    """When the time for the next of the open questions is over."""
+    return min((question.expires_at for question in _open(situation).values()), default=None)
 
 
 def waited(situation: Situation) -> timedelta:
     """For how long the pod that runs has waited for answers by now; several at once count once."""
-    ends = {key: seen.at for key, seen in closed(situation).items()}
+    ends = _ends(situation)
     return _together(situation, {key: ends.get(key, situation.now) for key in pod_questions(situation.task)})
 
 
@@ -53,12 +43,18 @@ def will_have_waited(situation: Situation) -> timedelta | None:
     waiting = _open(situation)
     if not waiting:
         return None
-    ends = {key: seen.at for key, seen in closed(situation).items()}
-    return _together(situation, ends | {key: question.expires_at for key, question in waiting.items()})
+    return _together(situation, _ends(situation) | {key: question.expires_at for key, question in waiting.items()})
+
+
+def _ends(situation: Situation) -> dict[str, datetime]:
+    """When each of the pod's questions was closed that is not open any more, by its own key."""
+    done = closed(situation)
+    last = {key: current_key(key, done) for key in pod_questions(situation.task)}
+    return {key: done[now_asked].at for key, now_asked in last.items() if now_asked in done}
 
 
 def _open(situation: Situation) -> dict[str, Question]:
-    done = closed(situation)
+    done = _ends(situation)
     return {key: question for key, question in pod_questions(situation.task).items() if key not in done}
 
 

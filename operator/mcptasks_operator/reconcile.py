@@ -12,14 +12,15 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, TASKS, ConflictError, KubeError, NotFoundError
 from mcptasks_crds.task import McpTask, TaskStatus
 
+from .admission import AnswerPolicy
 from .apply import Applier
 from .catalogue import Catalogue
 from .decide import decide
-from .decision import ConfirmJob, ConfirmPods, CreateJob, Decision, Need, ReadLog, ReleaseJob
+from .decision import ConfirmJob, ConfirmPods, CreateJob, Decision, Need, ReadLog, ReadPolicy, ReleaseJob
 from .errors import UnsettledError
 from .logs import LogReader
 from .metrics import Metrics
-from .observation import Absent, JobView, LogSeen, Observation, PodSeen, Refusal
+from .observation import Absent, JobView, LogSeen, Observation, PodSeen, PolicySeen, Refusal
 from .observe import job_view, pods_seen
 from .store import Store
 
@@ -40,6 +41,7 @@ class Facts:
     pods_confirmed: bool = False
     log: LogSeen | None = None
     refusal: Refusal | None = None
+    policy: PolicySeen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,7 @@ class TaskReconciler:
     applier: Applier
     logs: LogReader
     metrics: Metrics
+    policy: AnswerPolicy
     clock: Callable[[], datetime]
 
     async def reconcile(self, name: str) -> float | None:
@@ -104,6 +107,7 @@ class TaskReconciler:
             pods_confirmed=facts.pods_confirmed,
             log=facts.log,
             refusal=facts.refusal,
+            policy=facts.policy,
         )
 
     def _pods(self, task: McpTask, job: JobView | Absent) -> tuple[PodSeen, ...]:
@@ -137,6 +141,8 @@ class TaskReconciler:
                 return _with_job(facts, await self.applier.create_job(observation.task, observation.tool))
             case ReleaseJob():
                 return _with_job(facts, await self.applier.release_job(need))
+            case ReadPolicy():
+                return replace(facts, policy=await self.policy.look())
             case ReadLog():
                 return replace(facts, log=await self.logs.read(need.pod, need.container))
             case _:

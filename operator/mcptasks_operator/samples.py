@@ -8,7 +8,7 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import JobSeen, McpTask, TaskSpec, TaskStatus, ToolReference
 from mcptasks_crds.tool import READY, Condition, McpTool, ToolJob, ToolSpec, ToolStatus
 
-from .observation import ContainerSeen, Execution, JobView, LogSeen, Observation, PodSeen, Termination
+from .observation import ContainerSeen, Execution, JobView, LogSeen, Observation, PodSeen, PolicySeen, Termination
 
 NOW: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TASK: Final = "mt-aaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -187,6 +187,7 @@ def observation(**fields: Any) -> Observation:
             "tool": tool(),
             "job": job(),
             "pods": (pod(running()),),
+            "policy": PolicySeen(),
             **fields,
         }
     )

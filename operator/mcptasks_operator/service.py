@@ -10,6 +10,7 @@ import structlog
 
 from mcptasks_crds.kube import Kube, RetryableError
 
+from .admission import AnswerPolicy
 from .apply import Applier
 from .catalogue import Catalogue
 from .cluster import Cluster
@@ -76,6 +77,7 @@ class Operator:
             ),
             logs=LogReader(cluster=metered, namespace=namespace),
             metrics=self.metrics,
+            policy=AnswerPolicy(cluster=metered, namespace=namespace, name=self.settings.answer_policy),
             clock=_now,
         )
         self._tools = ToolReconciler(

@@ -33,6 +33,8 @@ class Settings:
     """Whether a pod whose author names no user runs as one of ours; off where the platform assigns users."""
     endpoint: str | None = None
     """Where tasks' pods reach the server's task endpoint (`http://HOST:PORT`); None: they are not told of any."""
+    answer_policy: str | None = None
+    """The name of the ValidatingAdmissionPolicy, and of its binding, that judges who answers; None: there is none."""
     resync_seconds: float = 30.0
     """How often everything is listed anew."""
 
@@ -54,6 +56,7 @@ class Settings:
             workers=_whole(environment, "MCPTASKS_OPERATOR_WORKERS", default=cls.workers, lowest=1, highest=1_000),
             assign_uid=_choice(environment, "MCPTASKS_ASSIGN_UID", default="true", choices=("true", "false")) == "true",
             endpoint=_url(environment, "MCPTASKS_TASK_ENDPOINT"),
+            answer_policy=environment.get("MCPTASKS_ANSWER_POLICY") or None,
             resync_seconds=_whole(
                 environment, "MCPTASKS_RESYNC_SECONDS", default=int(cls.resync_seconds), lowest=1, highest=60
             ),

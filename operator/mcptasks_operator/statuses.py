@@ -10,8 +10,8 @@ from mcptasks_crds import limits
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import JobSeen, TaskError, TaskStatus, ToolSeen
 
+from .answered import closed
 from .expiry import expiry, lease
-from .podquestions import closed
 from .situation import NEVER_RAN, Situation
 from .verdicts import End, GoOn
 

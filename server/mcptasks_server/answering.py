@@ -5,7 +5,7 @@ Every door's answers come through here (`TaskStore.answer`), so that what is sto
 
 from collections.abc import Mapping
 
-from mcptasks_crds.asking import open_questions
+from mcptasks_crds.asking import open_for_caller
 from mcptasks_crds.forms import violation_of_answer
 from mcptasks_crds.limits import ANSWER_STORED_BYTES, KIB, stored_bytes
 from mcptasks_crds.task import McpTask
@@ -25,12 +25,14 @@ class InvalidAnswerError(InvalidParamsError):
 
 
 def new_answers(task: McpTask, answers: Mapping[str, str]) -> dict[str, str]:
-    """Those of the answers (each as JSON text) that are to be stored: of what is asked, and not answered yet.
+    """Those of the answers (each as JSON text) that are to be stored: of what its client is asked, and not answered.
+
+    What only approvers may answer is not asked of the client, so an answer to it is passed over.
 
     Raises:
         InvalidAnswerError: one of them is not what its question asks for; none is to be stored then.
     """
-    asked = open_questions(task)
+    asked = open_for_caller(task)
     new = {key: text for key, text in answers.items() if key in asked}
     for key, text in new.items():
         check_answer(key, text, requested_schema=asked[key].requested_schema)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from mcptasks_crds import jsontext
-from mcptasks_crds.asking import open_questions
+from mcptasks_crds.asking import open_for_caller
 from mcptasks_crds.task import McpTask
 
 from .answering import InvalidAnswerError, answer_what_conforms
@@ -53,7 +53,7 @@ async def task_get(services: Services, exchange: Exchange, arguments: Mapping[st
 async def task_answer(services: Services, exchange: Exchange, arguments: Mapping[str, Any]) -> Result:
     """Answer a question that a model may answer."""
     task_id, key = arguments["taskId"], arguments["key"]
-    asked = open_questions(await services.tasks.get(task_id, caller=exchange.caller))
+    asked = open_for_caller(await services.tasks.get(task_id, caller=exchange.caller))
     if key not in asked:
         others = ", ".join(f"`{each}`" for each in asked) or "nothing"
         return failed(f"Task {task_id} does not ask {quoted(key)}, or not any more. It asks {others}.")
@@ -65,7 +65,7 @@ async def task_answer(services: Services, exchange: Exchange, arguments: Mapping
     content = jsontext.members(exchange.sources["arguments"])["answer"]  # as the model wrote it
     try:
         response = f'{{"action":"accept","content":{content}}}'
-        await services.tasks.answer(task_id, {key: response}, caller=exchange.caller)
+        await services.tasks.answer(task_id, {key: response}, caller=exchange.caller, by_model=True)
     except InvalidAnswerError as error:
         return failed(f"{error.message}. The form is {asked[key].requested_schema}")
     return said(f"Task {task_id} has the answer. Call `task_get` with its taskId for the result.")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcptasks_crds import names
-from mcptasks_crds.asking import OpenQuestion, open_questions
+from mcptasks_crds.asking import OpenQuestion, open_for_caller
 from mcptasks_crds.task import McpTask
 
 from .projection import status_message
@@ -35,7 +35,7 @@ HANDLE_SCHEMA: Final[Mapping[str, Any]] = {
 
 def handle_result(task: McpTask) -> str:
     """The handle of a task that is not over, as a CallToolResult's JSON text."""
-    asked = open_questions(task)
+    asked = open_for_caller(task)
     message = status_message(task)
     structured = {
         "taskId": task.metadata.name,

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from mcp_types import jsonrpc
 
 from mcptasks_crds import jsontext, outcomes
-from mcptasks_crds.asking import OpenQuestion, open_questions
+from mcptasks_crds.asking import OpenQuestion, open_for_caller, open_questions
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import McpTask, Progress
@@ -96,7 +96,7 @@ def _common(task: McpTask) -> dict[str, Any]:
 
 
 def _living(task: McpTask, common: dict[str, Any], *, elicitation: bool) -> wire.DetailedTask:
-    asked = open_questions(task) if elicitation else {}
+    asked = open_for_caller(task) if elicitation else {}
     if not asked:
         return wire.WorkingTask(**common)
     poll = max(task.spec.poll_interval_ms, MIN_POLL_WHILE_ASKING_MS)
@@ -111,7 +111,7 @@ def status_message(task: McpTask) -> str | None:
     if task.spec.cancel_requested:
         return task.status.message if task.status.phase is Phase.STOPPING else "cancelling"
     if asked := open_questions(task):
-        return f"waiting for an answer: {', '.join(sorted(asked))}"
+        return _waiting(asked)
     if task.status.phase is Phase.INPUT_REQUIRED:  # all is answered, and the operator has not looked yet
         return None
     progress = progress_of(task)
@@ -119,6 +119,13 @@ def status_message(task: McpTask) -> str | None:
         return task.status.message
     words = (progress.display or f"{progress.progress:g}", progress.message)
     return ": ".join(word for word in words if word)
+
+
+def _waiting(asked: Mapping[str, OpenQuestion]) -> str:
+    mine = sorted(key for key, question in asked.items() if question.answered_by.is_for_caller)
+    approvers = sorted({str(each.approvers) for each in asked.values() if each.approvers is not None})
+    words = [f"waiting for an answer: {', '.join(mine)}"] if mine else []
+    return "; ".join([*words, f"waiting for approval by {'; '.join(approvers)}"] if approvers else words)
 
 
 def progress_of(task: McpTask) -> Progress | None:

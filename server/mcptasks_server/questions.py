@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from mcptasks_crds import jsontext
-from mcptasks_crds.asking import OpenQuestion, open_questions
+from mcptasks_crds.asking import OpenQuestion, open_for_caller
 from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.task import McpTask
 
@@ -43,7 +43,7 @@ def plan_of(tool: JobTool, door: Door, abilities: Abilities) -> Plan:
     if abilities.elicitation and abilities.can_retry:
         first = {key: each for key, each in tool.questions.items() if each.when is QuestionTime.BEFORE_TASK}
         return Plan(first=first, by_task={key: each for key, each in tool.questions.items() if key not in first})
-    if not abilities.elicitation and not _can_be_answered_by_a_model(tool, door):
+    if not abilities.elicitation and not all(_can_be_answered(each, door) for each in tool.questions.values()):
         raise NobodyToAskError
     late = {"when": QuestionTime.BEFORE_START}
     return Plan(by_task={key: each.model_copy(update=late) for key, each in tool.questions.items()})
@@ -51,7 +51,7 @@ def plan_of(tool: JobTool, door: Door, abilities: Abilities) -> Plan:
 
 def requests_of(task: McpTask, abilities: Abilities) -> dict[str, InputRequest]:
     """A task's open questions as requests to a client; none where it could not be asked them."""
-    return {key: request_of(each) for key, each in open_questions(task).items()} if abilities.elicitation else {}
+    return {key: request_of(each) for key, each in open_for_caller(task).items()} if abilities.elicitation else {}
 
 
 def request_of(question: TaskQuestion | OpenQuestion) -> InputRequest:
@@ -62,10 +62,13 @@ def request_of(question: TaskQuestion | OpenQuestion) -> InputRequest:
 
 def a_model_is_asked(task: McpTask) -> bool:
     """Whether the task waits for an answer that a model may give by itself."""
-    return any(question.model_may_answer for question in open_questions(task).values())
+    return any(question.model_may_answer for question in open_for_caller(task).values())
 
 
-def _can_be_answered_by_a_model(tool: JobTool, door: Door) -> bool:
-    """Whether its answers can be given by `task_answer`: for that, the client must get to know the task in time."""
+def _can_be_answered(question: TaskQuestion, door: Door) -> bool:
+    """Whether a question can be answered where the client asks nobody: by approvers, or by a model (`task_answer`).
+
+    For the latter the client must get to know the task in time.
+    """
     gets_a_handle = isinstance(door, Handle) or door.seconds is not None
-    return not tool.questions or (gets_a_handle and all(each.model_may_answer for each in tool.questions.values()))
+    return question.answered_by.is_for_approvers or (gets_a_handle and question.model_may_answer)

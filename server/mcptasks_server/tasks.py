@@ -109,10 +109,11 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller) -> None:
+    async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller, by_model: bool = False) -> None:
         """Answer questions by their key, each answer as JSON text. The first answer for a key stays.
 
-        Keys that were never asked, or are answered already, are passed over.
+        Keys that were never asked, or are answered already, are passed over. `by_model`: whether a model answers by
+        itself, which is put on record.
 
         Raises:
             TaskNotFoundError: there is none for this caller.

@@ -13,7 +13,17 @@ from mcptasks_server.settings import settings_from
 
 pytestmark = pytest.mark.apiserver  # helm is built where it is not there
 
+OF_APPROVALS = {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+}
 DEFAULT_OBJECTS = {
+    "ClusterRole/demo-mcptasks-answers.here",
+    "ClusterRoleBinding/demo-mcptasks-answers.here",
+    "ValidatingAdmissionPolicy/demo-mcptasks-answers.here",
+    "ValidatingAdmissionPolicyBinding/demo-mcptasks-answers.here",
     "CustomResourceDefinition/mcptasks.mcptasks.dev",
     "CustomResourceDefinition/mcptools.mcptasks.dev",
     "Deployment/demo-mcptasks-operator",
@@ -58,18 +68,50 @@ def test_everything_is_in_the_releases_namespace_or_in_that_of_the_tasks(
     release = render(everything)
 
     for item in release.objects:
-        if item["kind"] == "CustomResourceDefinition":
+        if item["kind"] == "CustomResourceDefinition" or item["kind"] in OF_APPROVALS:
             continue
         of_tasks = item["kind"] in {"Role", "RoleBinding", "McpTool"}
         assert item["metadata"]["namespace"] == ("agents" if of_tasks else "here"), item["metadata"]["name"]
 
 
-def test_nothing_but_the_custom_resources_belongs_to_the_whole_cluster(
+def test_nothing_but_the_custom_resources_and_the_policy_for_answers_belongs_to_the_whole_cluster(
     render: Callable[..., Any], everything: Mapping[str, Any]
 ) -> None:
     for values in ({}, everything):
         kinds = {item["kind"] for item in render(values).objects}
-        assert not kinds & {"ClusterRole", "ClusterRoleBinding", "Namespace", "PriorityClass"}
+        assert not kinds & {"Namespace", "PriorityClass"}
+        assert kinds >= OF_APPROVALS
+
+
+def test_without_the_policy_for_answers_nothing_is_left_of_it(render: Callable[..., Any]) -> None:
+    release = render({"approvals": {"policy": False}})
+
+    assert not {item["kind"] for item in release.objects} & OF_APPROVALS
+    assert "MCPTASKS_ANSWER_POLICY" not in environment(release.of("Deployment", "-operator"))
+
+
+def test_the_operator_may_see_the_policy_that_it_is_told_of_and_no_other(
+    render: Callable[..., Any], everything: Mapping[str, Any]
+) -> None:
+    for values in ({}, everything):
+        release = render(values)
+        (policy,) = release.of_kind("ValidatingAdmissionPolicy")
+        (binding,) = release.of_kind("ValidatingAdmissionPolicyBinding")
+        (role,) = release.of_kind("ClusterRole")
+        name = environment(release.of("Deployment", "-operator"))["MCPTASKS_ANSWER_POLICY"]
+        assert name == policy["metadata"]["name"] == binding["metadata"]["name"] == binding["spec"]["policyName"]
+        assert [(rule["resourceNames"], rule["verbs"]) for rule in role["rules"]] == [([name], ["get"])]
+
+
+def test_the_policy_knows_the_server_by_the_account_that_it_runs_under(
+    render: Callable[..., Any], everything: Mapping[str, Any]
+) -> None:
+    for values in ({}, everything):
+        release = render(values)
+        (policy,) = release.of_kind("ValidatingAdmissionPolicy")
+        account = release.of("Deployment", "-server")["spec"]["template"]["spec"]["serviceAccountName"]
+        is_server = next(each for each in policy["spec"]["variables"] if each["name"] == "isServer")
+        assert is_server["expression"].endswith(f"== 'system:serviceaccount:here:{account}'")
 
 
 @pytest.mark.parametrize(("keep", "policy"), [(True, "keep"), (False, None)])

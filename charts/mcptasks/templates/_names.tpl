@@ -72,3 +72,8 @@ Every name of an object, once. Kubernetes allows 63 characters; the longest suff
 {{- define "mcptasks.taskEndpoint" -}}
 {{- default (printf "http://%s.%s.svc.%s:8082" (include "mcptasks.server.tasks.fullname" .) .Release.Namespace .Values.clusterDomain) .Values.tasks.endpoint }}
 {{- end }}
+
+{{- /* The policy that judges who answers, and its binding. Both are the cluster's, so the namespace is in their name. */}}
+{{- define "mcptasks.answerPolicy" -}}
+{{ include "mcptasks.fullname" . }}-answers.{{ include "mcptasks.tasksNamespace" . }}
+{{- end }}

@@ -8,6 +8,7 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS
 from mcptasks_crds.times import format_time
+from mcptasks_operator.admission import AnswerPolicy
 from mcptasks_operator.apply import Applier
 from mcptasks_operator.catalogue import Catalogue
 from mcptasks_operator.leadership import Alone, Leadership
@@ -30,6 +31,7 @@ class Desk:
     store: Store = field(default_factory=Store)
     metrics: Metrics = field(default_factory=Metrics)
     leadership: Leadership = field(default_factory=Alone)
+    answer_policy: str | None = None
 
     def __post_init__(self) -> None:
         catalogue = Catalogue(self.store)
@@ -41,6 +43,7 @@ class Desk:
             ),
             logs=LogReader(cluster=self.cluster, namespace=NAMESPACE),
             metrics=self.metrics,
+            policy=AnswerPolicy(cluster=self.cluster, namespace=NAMESPACE, name=self.answer_policy),
             clock=lambda: self.cluster.now,
         )
         self.tools = ToolReconciler(

@@ -11,7 +11,7 @@ import structlog
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import SECRETS, TASKS, ConflictError, Kind, Kube, NotFoundError, RejectedError
-from mcptasks_crds.task import McpTask
+from mcptasks_crds.task import AnswerRoad, McpTask
 from mcptasks_crds.times import format_time
 from mcptasks_server.answering import new_answers
 from mcptasks_server.caller import Caller
@@ -83,7 +83,7 @@ class KubeTaskStore:
             raise TaskNotFoundError
         return self._visible(await self._reads.get(task_id), caller)
 
-    async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller) -> None:
+    async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller, by_model: bool = False) -> None:
         """Write the answers that are new.
 
         The API server lets the first one for a key stand (CEL): the loser looks anew what is left to answer.
@@ -102,7 +102,7 @@ class KubeTaskStore:
                 raise RefusedError("The cluster does not take the answers; they may be too large") from refusal
             answers = new
             try:
-                await self._answer(task_id, new, caller=caller)
+                await self._answer(task_id, new, caller=caller, by_model=by_model)
             except RejectedError as error:
                 refusal = error
             else:
@@ -221,8 +221,9 @@ class KubeTaskStore:
         except ConflictError:
             return {} if name is None else await self._kube.get(kind, self._namespace, name)
 
-    async def _answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller) -> None:
-        patch = {key: {"response": text, "by": caller.name} for key, text in answers.items()}
+    async def _answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller, by_model: bool) -> None:
+        road = AnswerRoad.MODEL if by_model else AnswerRoad.CALLER
+        patch = {key: {"response": text, "by": caller.name, "road": road} for key, text in answers.items()}
         await self._patch(task_id, {"spec": {"answers": patch}})
 
     async def _patch(self, task_id: str, patch: Json) -> McpTask:

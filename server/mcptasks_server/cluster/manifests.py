@@ -7,6 +7,7 @@ from mcptasks_crds import names
 from mcptasks_crds.arguments import arguments_secret_data, secret_properties
 from mcptasks_crds.base import Json
 from mcptasks_crds.limits import ARGUMENTS_INLINE_BYTES
+from mcptasks_crds.task import AnswerRoad
 from mcptasks_server.caller import Caller
 from mcptasks_server.tasks import NewTask
 
@@ -49,7 +50,9 @@ def _of_the_call(new: NewTask, *, caller: Caller) -> Json:
     """What only some calls have."""
     optional: Json = {
         "questions": {key: question.model_dump(mode="json", by_alias=True) for key, question in new.questions.items()},
-        "answers": {key: {"response": text, "by": caller.name} for key, text in new.answers.items()},
+        "answers": {
+            key: {"response": text, "by": caller.name, "road": AnswerRoad.CALLER} for key, text in new.answers.items()
+        },
         "progressToken": new.progress_token,
         "argumentsDigest": new.arguments_digest,
         "detached": new.detached,

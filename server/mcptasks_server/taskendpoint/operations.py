@@ -90,6 +90,8 @@ class Operations:
                 raise OtherProblem("The question was asked in other words: take another key", field="key")
             if key in task.spec.questions:
                 raise OtherProblem("The tool itself asks a question with this key: take another one", field="key")
+            if key in {seen.asked_again_as for seen in task.status.answers.values()}:
+                raise OtherProblem("Another question is asked again with this key: take another one", field="key")
             _check_alive(task)
             if is_being_stopped(task):
                 raise OverProblem("The task is being stopped: nobody answers any more")

@@ -72,10 +72,13 @@ class InMemoryTaskStore:
             raise TaskNotFoundError
         return task
 
-    async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller) -> None:
+    async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller, by_model: bool = False) -> None:
         """Answer what is asked."""
         task = await self.get(task_id, caller=caller)
-        new = {key: {"response": text, "by": caller.name} for key, text in new_answers(task, answers).items()}
+        new = {
+            key: {"response": text, "by": caller.name, "road": "model" if by_model else "caller"}
+            for key, text in new_answers(task, answers).items()
+        }
         self._merge(task_id, {"spec": {"answers": new}})
 
     async def cancel(self, task_id: str, *, caller: Caller) -> None:

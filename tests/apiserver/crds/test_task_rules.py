@@ -47,6 +47,11 @@ COMPLETED: Json = RUNNING | {
     "logTail": "done",
 }
 FAILED: Json = RUNNING | {"phase": "Failed", "reason": "JobFailed", "error": {"code": -32603, "message": "lost"}}
+ANSWERED_BY_SOMEBODY: Json = {
+    "road": "approver",
+    "at": "2026-12-01T00:00:00Z",
+    "by": "<" * limits.ANSWERER_SEEN_STORED_BYTES,
+}
 ANSWERED: Json = {"answers": {"q1": {"response": '{"action":"accept"}', "by": "alice"}}}
 
 
@@ -312,6 +317,12 @@ STATUS_CASES = {
         {"answers": {"q1": {"road": "caller"}}},
         {"answers": {"q2": {"road": "caller", "at": "2026-12-01T00:00:00Z"}}},
         RUNNING | {"answers": {"q1": {"road": "expired", "at": "2026-12-01T00:00:00Z"}}},
+    ),
+    "too much said of answers": on_status(
+        f"answers take more than {limits.ANSWERS_SEEN_STORED_BYTES} bytes as stored, all together",
+        {"answers": {f"q{n}": ANSWERED_BY_SOMEBODY for n in range(23)}},
+        {"answers": {f"q{n}": ANSWERED_BY_SOMEBODY for n in range(22)}},
+        RUNNING,
     ),
     "a question changed": on_status(
         "a question cannot be changed or removed",

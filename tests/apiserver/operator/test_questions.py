@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from functools import partial
 from typing import Any, Final
 
 import pytest
 
-from mcptasks_crds import names
+from mcptasks_crds import limits, names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS
 from mcptasks_crds.phases import Phase
 from mcptasks_operator.testing.proxy import Fault
@@ -105,16 +107,23 @@ async def test_a_decline_ends_the_task_and_its_job(operated: World, response: st
     assert await operated.pods_since(before) == []
 
 
-async def test_an_answer_that_breaks_its_form_ends_the_task(operated: World) -> None:
+def waits_for(key: str, task: Json) -> bool:
+    """Whether a task waits for an answer under that key."""
+    return bool(task["status"]["message"] == f"waiting for an answer: {key}")
+
+
+async def test_a_question_is_asked_again_for_each_answer_that_breaks_its_form_but_not_for_ever(operated: World) -> None:
     before = await version(operated)
     task = await asked(operated)
 
-    await operated.answer(task, '{"action":"accept","content":{"sure":"yes"}}')
+    for key in ("sure", *(f"sure-{number}" for number in range(2, limits.MAX_ASKINGS + 1))):
+        await operated.until(TASKS, task, partial(waits_for, key))
+        await operated.answer(task, '{"action":"accept","content":{"sure":"yes"}}', key=key)
     status = await operated.status(task)
     await operated.gone(JOBS, names.job_name(task))
 
     assert (status["phase"], status["reason"]) == ("Completed", "AnswerInvalid")
-    assert "the answer to sure is not what was asked for: /content/sure: " in status["message"]
+    assert "the answer to sure does not count: /content/sure: " in status["message"]
     assert await operated.pods_since(before) == []
 
 

@@ -87,6 +87,7 @@ COUNTED_TOGETHER = {
     "spec.answers": limits.ANSWERS_STORED_BYTES,
     "spec.questions": limits.TOOL_QUESTIONS_STORED_BYTES,
     "status.report.questions": limits.QUESTIONS_STORED_BYTES,
+    "status.answers": limits.ANSWERS_SEEN_STORED_BYTES,
 }
 NEVER_BOTH = (("spec.argumentsFrom", "spec.arguments"), ("status.result.inline", "status.report.result"))
 KEY = 64
@@ -144,6 +145,12 @@ def test_the_worst_case_of_all_maxima_stays_below_one_mebibyte() -> None:
     assert total < limits.OBJECT_STORED_BYTES
     # And there is room for the 256 KiB of annotations that Kubernetes lets others write (if they are plain text).
     assert total + 256 * limits.KIB < limits.OBJECT_STORED_BYTES
+
+
+def test_what_the_operator_writes_of_answers_always_fits() -> None:
+    """Else one answer too many would keep the task from ever ending."""
+    each = limits.ANSWERER_SEEN_STORED_BYTES + limits.QUESTION_KEY_LENGTH
+    assert limits.MAX_ANSWERS * each <= limits.ANSWERS_SEEN_STORED_BYTES
 
 
 @pytest.mark.parametrize(("smaller", "larger"), NEVER_BOTH)

@@ -53,6 +53,7 @@ def test_a_tools_questions_are_kept_with_their_forms_as_text() -> None:
         "message": "Sure?",
         "requestedSchema": kept[1].requested_schema,
         "when": "beforeStart",
+        "answeredBy": "caller",
         "modelMayAnswer": False,
         "expirySeconds": 60,
     }

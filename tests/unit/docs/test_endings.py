@@ -53,11 +53,9 @@ def reported(result: str) -> Observation:
     return observation(task=task(status(report=Report(result=result))))
 
 
-def answered(response: str | None) -> Observation:
+def answered(response: str | None, *, when: QuestionTime = QuestionTime.BEFORE_START) -> Observation:
     """A task whose question was answered so, or has expired."""
-    question = TaskQuestion(
-        message="Sure?", requested_schema='{"type":"object"}', when=QuestionTime.BEFORE_START, expiry_seconds=60
-    )
+    question = TaskQuestion(message="Sure?", requested_schema='{"type":"object"}', when=when, expiry_seconds=60)
     answers = {} if response is None else {"sure": Answer(response=response)}
     asking = task(status(Phase.INPUT_REQUIRED, pod=False), questions={"sure": question}, answers=answers)
     return observation(task=asking, job=job(is_held_back=True), pods=())
@@ -84,7 +82,7 @@ OBSERVATIONS: dict[Reason, Observation] = {
     Reason.OUTPUT_INVALID: tool_ended(0, "[]", schema=ANY_OBJECT),
     Reason.DECLINED: answered('{"action":"decline"}'),
     Reason.QUESTION_EXPIRED: answered(None),
-    Reason.ANSWER_INVALID: answered("{}"),
+    Reason.ANSWER_INVALID: answered("{}", when=QuestionTime.BEFORE_TASK),
     Reason.CANCELLED: stopped(Reason.CANCELLED),
     Reason.TOOL_NOT_FOUND: fresh(tool=None),
     Reason.TOOL_INVALID: refused(Reason.TOOL_INVALID),

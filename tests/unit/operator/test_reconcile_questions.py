@@ -15,6 +15,7 @@ from mcptasks_operator.testing.desk import NAMESPACE, Desk
 POST_JOB: Final = Call("create", "jobs")
 PATCH_JOB: Final = Call("patch", "jobs")
 DELETE_JOB: Final = Call("delete", "jobs")
+POST_EVENT: Final = Call("create", "events")
 PATCH_STATUS: Final = Call("patch", "mcptasks/status")
 SURE: Final = {
     "message": "Sure?",
@@ -80,7 +81,7 @@ async def test_an_answer_lets_the_job_start_with_it_in_one_patch(desk: Desk) -> 
     assert job["metadata"]["annotations"][names.RELEASED_ANNOTATION] == "2026-11-30T00:00:00.000Z"
     assert job["spec"]["template"]["metadata"]["annotations"][names.ANSWERS_ANNOTATION] == f'{{"sure":{YES}}}'
     assert desk.status(task)["phase"] == "Pending"
-    assert desk.cluster.calls == [POST_JOB, PATCH_STATUS, PATCH_JOB, PATCH_STATUS]
+    assert desk.cluster.calls == [POST_JOB, PATCH_STATUS, PATCH_JOB, PATCH_STATUS, POST_EVENT]
 
 
 async def test_a_job_that_was_let_start_is_not_let_start_again_before_the_watch_tells(desk: Desk) -> None:
@@ -104,7 +105,7 @@ async def test_an_answer_before_anybody_looked_needs_no_suspended_job(desk: Desk
     assert names.RELEASED_ANNOTATION not in job["metadata"]["annotations"]
     annotations = job["spec"]["template"]["metadata"]["annotations"]
     assert json.loads(annotations[names.ANSWERS_ANNOTATION]) == {"sure": json.loads(YES)}
-    assert desk.cluster.calls == [POST_JOB, PATCH_STATUS]
+    assert desk.cluster.calls == [POST_JOB, PATCH_STATUS, POST_EVENT]
 
 
 async def test_a_declined_task_ends_before_its_job_is_deleted(desk: Desk) -> None:
@@ -120,8 +121,8 @@ async def test_a_declined_task_ends_before_its_job_is_deleted(desk: Desk) -> Non
         "isError": True,
     }
     assert desk.cluster.all(JOBS) == ()
-    assert desk.cluster.calls == [PATCH_STATUS, DELETE_JOB, Call("create", "events")]
-    assert [event["reason"] for event in desk.cluster.all(EVENTS)] == ["Declined"]
+    assert desk.cluster.calls == [PATCH_STATUS, DELETE_JOB, POST_EVENT, POST_EVENT]
+    assert sorted(event["reason"] for event in desk.cluster.all(EVENTS)) == ["Answered", "Declined"]
 
 
 async def test_a_task_that_nobody_answers_ends_when_its_question_expires(desk: Desk) -> None:

@@ -29,14 +29,26 @@ from mcptasks_operator.decision import (
     Decision,
     DeleteJob,
     DeleteTask,
+    ExtendJob,
     Need,
     ReadLog,
+    ReadPolicy,
+    RecordAnswer,
     RecordEvent,
     ReleaseJob,
     RetireJob,
     StopJob,
 )
-from mcptasks_operator.observation import Absent, ContainerSeen, JobView, LogSeen, Observation, PodSeen, Refusal
+from mcptasks_operator.observation import (
+    Absent,
+    ContainerSeen,
+    JobView,
+    LogSeen,
+    Observation,
+    PodSeen,
+    PolicySeen,
+    Refusal,
+)
 from mcptasks_operator.samples import NOW, ended, execution, job, pod, running, task, tool, waiting
 
 START_DEADLINE: Final = 30
@@ -118,6 +130,7 @@ class Facts:
     pods_confirmed: bool = False
     log: LogSeen | None = None
     refusal: Refusal | None = None
+    policy: PolicySeen | None = None
 
 
 @dataclass
@@ -374,25 +387,28 @@ class World(RuleBasedStateMachine):
         document["spec"] |= {"cancelRequested": True}
         self.write_task(document)
 
-    @precondition(lambda self: self.unanswered() != [])
+    @precondition(lambda self: self.task is not None and open_questions(self.task) != {})
     @rule(kind=st.sampled_from(["accepted", "accepted", "accepted", "declined", "broken"]))
     def somebody_answers(self, kind: str) -> None:
         assert self.task is not None
         event(f"an answer is {kind}")
         document: dict[str, Any] = self.task.manifest()
         answer = Answer(response=ANSWERS[kind], by="alice").manifest()
-        document["spec"].setdefault("answers", {})[self.unanswered()[0]] = answer
+        document["spec"].setdefault("answers", {})[next(iter(open_questions(self.task)))] = answer
         self.write_task(document)
 
     def unanswered(self) -> list[str]:
-        return [] if self.task is None else [key for key in self.task.spec.questions if not self.answers(key)]
+        """The questions without an answer that counts: a broken one does not."""
+        questions = {} if self.task is None else self.task.spec.questions
+        return [key for key in questions if not self.answers(key) - {"broken"}]
 
     def answers(self, *keys: str) -> set[str]:
         """What the answers to these questions are."""
         assert self.task is not None
         given = self.task.spec.answers
         kinds = {response: kind for kind, response in ANSWERS.items()}
-        return {kinds[given[key].response] for key in keys if key in given}
+        asked_again = {key: tuple(again for again in given if again.startswith(f"{key}-")) for key in keys}
+        return {kinds[given[each].response] for key in keys for each in (key, *asked_again[key]) if each in given}
 
     @precondition(lambda self: self.task is not None and self.task.status.report is None)
     @rule(really=SELDOM)
@@ -491,6 +507,7 @@ class World(RuleBasedStateMachine):
                 pods_confirmed=facts.pods_confirmed,
                 log=facts.log,
                 refusal=facts.refusal,
+                policy=facts.policy,
             )
             decision = decide(observation)
             if decision.need is None:
@@ -514,6 +531,8 @@ class World(RuleBasedStateMachine):
                 self.release(need)
                 facts.job_missing = self.job is None
                 self.caches["job"].catch_up()
+            case ReadPolicy():
+                facts.policy = PolicySeen()
             case ReadLog():
                 there = self.log_is_there and any(each.exists and each.view.name == need.pod for each in self.pods)
                 facts.log = LogSeen(text="printed" if there else "", is_whole=True, unreadable="" if there else "gone")
@@ -528,7 +547,7 @@ class World(RuleBasedStateMachine):
         self.job = replace(self.job, is_held_back=False, released_at=need.at)
         self.changed()
 
-    def perform(self, action: Action) -> None:
+    def perform(self, action: Action) -> None:  # noqa: C901  # one for each action
         match action:
             case StopJob() | RetireJob():
                 if self.job is None or self.job.uid != action.uid:
@@ -557,8 +576,14 @@ class World(RuleBasedStateMachine):
                 self.task = None
                 self.remove_job()
                 self.caches["task"].catch_up()
+            case ExtendJob():
+                if self.job is not None and self.job.uid == action.uid:
+                    self.job = replace(self.job, active_deadline_seconds=action.active_deadline_seconds)
+                    self.changed()
             case RecordEvent():
                 self.history.events += 1
+            case RecordAnswer():
+                event(f"an answer is on record, rejected: {action.is_rejected}")
             case unknown:
                 assert_never(unknown)
 
@@ -620,7 +645,7 @@ class World(RuleBasedStateMachine):
     def nothing_runs_before_every_answer_is_there(self) -> None:
         if self.task is not None and self.pods:
             assert self.unanswered() == []
-            assert self.answers(*self.task.spec.questions) <= {"accepted"}
+            assert self.answers(*self.task.spec.questions) <= {"accepted", "broken"}
 
     @invariant()
     def a_task_ends_at_most_once(self) -> None:

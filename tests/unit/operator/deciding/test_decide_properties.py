@@ -13,7 +13,19 @@ from mcptasks_crds.forms import violation_of_answer
 from mcptasks_crds.phases import Phase, may_follow
 from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import Answer, JobSeen, McpTask, Report, Stopping, TaskError, TaskResult, TaskStatus
+from mcptasks_crds.task import (
+    Answer,
+    AnswerRoad,
+    AnswerSeen,
+    JobSeen,
+    McpTask,
+    Question,
+    Report,
+    Stopping,
+    TaskError,
+    TaskResult,
+    TaskStatus,
+)
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import (
     ConfirmJob,
@@ -22,7 +34,9 @@ from mcptasks_operator.decision import (
     Decision,
     DeleteJob,
     DeleteTask,
+    ExtendJob,
     ReadLog,
+    ReadPolicy,
     RecordEvent,
     ReleaseJob,
     RetireJob,
@@ -36,9 +50,11 @@ from mcptasks_operator.observation import (
     LogSeen,
     Observation,
     PodSeen,
+    PolicySeen,
     Refusal,
     Termination,
 )
+from mcptasks_operator.podcontract import answer_of
 from mcptasks_operator.samples import JOB_UID, NOW, TASK_UID, execution, job, log, task, tool
 
 SEEN = settings(max_examples=100, deadline=None)
@@ -125,6 +141,13 @@ answers = st.builds(
     ),
     by=st.sampled_from([None, "alice"]),
 )
+pod_questions = st.builds(
+    Question,
+    message=words,
+    requested_schema=st.just('{"type":"object"}'),
+    asked_at=moments,
+    expiry_seconds=st.integers(1, 10_000),
+)
 statuses = st.builds(
     TaskStatus,
     phase=st.none() | st.sampled_from(Phase),
@@ -145,7 +168,15 @@ statuses = st.builds(
     error=st.none() | st.just(TaskError(code=-32603, message="x")),
     log_tail=st.none() | words,
     report=st.none()
-    | st.builds(Report, result=st.sampled_from([None, '{"content":[]}', '{"content":[],"isError":true}', "nonsense"])),
+    | st.builds(
+        Report,
+        result=st.sampled_from([None, None, '{"content":[]}', '{"content":[],"isError":true}', "nonsense"]),
+        questions=st.dictionaries(st.sampled_from(["c", "d"]), pod_questions, max_size=2),
+        content=st.sampled_from([None, "[1]", f"[{'1,' * 100_000}1]"]),
+    ),
+    answers=st.dictionaries(
+        st.sampled_from(["c", "d"]), st.builds(AnswerSeen, at=moments, road=st.sampled_from(AnswerRoad)), max_size=1
+    ),
 )
 tasks = st.builds(
     task,
@@ -180,7 +211,7 @@ observations = st.builds(
 )
 
 
-def answered(seen: Observation, decision: Decision) -> Observation:
+def answered(seen: Observation, decision: Decision) -> Observation:  # noqa: PLR0911  # one for each need
     """What is seen once the need is met."""
     match decision.need:
         case None:
@@ -190,10 +221,13 @@ def answered(seen: Observation, decision: Decision) -> Observation:
         case ConfirmPods():
             return replace(seen, pods_confirmed=True)
         case CreateJob():
-            return replace(seen, job=job(created_at=seen.now, is_held_back=bool(open_questions(seen.task))))
+            waits = any(answer_of(seen.task, key) is None for key in seen.task.spec.questions)
+            return replace(seen, job=job(created_at=seen.now, is_held_back=waits))
         case ReleaseJob():
             assert isinstance(seen.job, JobView)
             return replace(seen, job=replace(seen.job, is_held_back=False, released_at=decision.need.at))
+        case ReadPolicy():
+            return replace(seen, policy=PolicySeen())
         case ReadLog():
             return replace(seen, log=log())
         case unknown:
@@ -216,6 +250,8 @@ def applied(seen: Observation, decision: Decision) -> Observation:
     document["status"] = decision.status.manifest()
     after = replace(seen, task=McpTask.model_validate(document))
     for action in decision.after:
+        if isinstance(after.job, JobView) and isinstance(action, ExtendJob):
+            after = replace(after, job=replace(after.job, active_deadline_seconds=action.active_deadline_seconds))
         if isinstance(after.job, JobView) and isinstance(action, StopJob | RetireJob):
             changed = (
                 replace(after.job, active_deadline_seconds=1)
@@ -360,7 +396,7 @@ def test_nothing_is_done_to_a_job_that_is_not_ours(seen: Observation) -> None:
     seen, decision = settled(seen)
 
     for action in decision.after:
-        if isinstance(action, StopJob | RetireJob | DeleteJob):
+        if isinstance(action, StopJob | ExtendJob | RetireJob | DeleteJob):
             assert isinstance(seen.job, JobView)
             assert action.uid == seen.job.uid
             assert seen.job.is_ours or (known is not None and known.uid == seen.job.uid)
@@ -427,6 +463,35 @@ def test_only_time_that_a_decision_named_changes_it(seen: Observation, later: in
     later_seen, second = settled(replace(done, now=max(seen.now, moment)))
 
     assert second.status == later_seen.task.status
+
+
+@SEEN
+@given(seen=observations)
+def test_how_a_question_was_closed_stays_so_and_is_said_of_no_other(seen: Observation) -> None:
+    before = seen.task.status
+    seen, decision = settled(seen)
+
+    after = decision.status.answers
+    assert all(after.get(key) == closed for key, closed in before.answers.items())
+    asked = {} if before.report is None else before.report.questions
+    for key in set(after) - set(before.answers):
+        expired = after[key].road is AnswerRoad.EXPIRED
+        assert expired == (key not in seen.task.spec.answers)
+        assert not expired or seen.now >= asked[key].expires_at
+
+
+@SEEN
+@given(seen=observations)
+def test_a_deadline_is_only_moved_back_and_only_for_a_question(seen: Observation) -> None:
+    seen, decision = settled(seen)
+
+    for action in decision.after:
+        if isinstance(action, ExtendJob):
+            assert isinstance(seen.job, JobView)
+            assert seen.job.active_deadline_seconds is not None
+            assert 1 < seen.job.active_deadline_seconds < action.active_deadline_seconds
+            assert seen.task.status.report is not None
+            assert set(seen.task.status.report.questions) - set(decision.status.answers)
 
 
 def test_an_execution_is_what_the_samples_say() -> None:

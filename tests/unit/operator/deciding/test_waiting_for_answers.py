@@ -164,18 +164,32 @@ STANDINGS = [
         "declined by bob (sure)",
     ),
     row(
-        "an answer that breaks the form is told",
+        "a question whose answer breaks the form is asked again",
         held(answers={"sure": BROKEN}),
-        Phase.COMPLETED,
-        Reason.ANSWER_INVALID,
-        'the answer to sure is not what was asked for: /content/sure: "yes" is not of type "boolean"',
+        Phase.INPUT_REQUIRED,
+        None,
+        "waiting for an answer: sure-2",
     ),
     row(
-        "an answer that is no JSON is told",
+        "a question whose answer is no JSON is asked again",
         held(answers={"sure": Answer(response="yes")}),
+        Phase.INPUT_REQUIRED,
+        None,
+        "waiting for an answer: sure-2",
+    ),
+    row(
+        "a question is not asked again for ever",
+        held(answers=dict.fromkeys(("sure", *(f"sure-{n}" for n in range(2, 9))), BROKEN)),
         Phase.COMPLETED,
         Reason.ANSWER_INVALID,
-        "the answer to sure is not what was asked for: the answer is not a JSON object",
+        'the answer to sure does not count: /content/sure: "yes" is not of type "boolean"',
+    ),
+    row(
+        "an answer from before the task that breaks the form is told",
+        held(questions=WHO, answers={"who": BROKEN}),
+        Phase.COMPLETED,
+        Reason.ANSWER_INVALID,
+        'the answer to who does not count: /content/sure: "yes" is not of type "boolean"',
     ),
     row(
         "a decline counts before an answer that is broken",
@@ -298,7 +312,7 @@ def test_standings(seen: Observation, phase: Phase, reason: Reason | None, says:
     "seen",
     [
         held(answers={"sure": NO}),
-        held(answers={"sure": BROKEN}),
+        held(questions=WHO, answers={"who": BROKEN}),
         held(spec={"created": ago(600)}),
     ],
 )
@@ -309,7 +323,7 @@ def test_a_task_that_does_not_start_ends_as_a_tool_error_and_then_its_job_goes(s
     assert decision.status.result.inline is not None
     assert '"isError":true' in decision.status.result.inline
     assert decision.status.message is not None
-    delete, event = decision.after
+    delete, *_, event = decision.after
     assert delete == DeleteJob(name=TASK, uid=JOB_UID)
     assert isinstance(event, RecordEvent)
 
