@@ -47,6 +47,8 @@ class Rig:
     url: str
     """Of the server's MCP endpoint."""
     metrics_url: str
+    tasks_url: str
+    """Of the server's task endpoint."""
     server_pid: int
 
     async def bare_write(self) -> float:
@@ -148,6 +150,7 @@ async def rig(
             client=client,
             url=running.url,
             metrics_url=f"http://127.0.0.1:{running.environment['MCPTASKS_METRICS_PORT']}/metrics",
+            tasks_url=f"http://127.0.0.1:{running.environment['MCPTASKS_TASK_PORT']}",
             server_pid=running.processes["server"].pid,
         )
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import creation, fanout, handles, own_part, polling, requests_per_task, spinners
+from benchmarks import creation, fanout, handles, own_part, pods, polling, requests_per_task, spinners
 from benchmarks.rig import rig
 from rich.console import Console
 from rich.table import Table
@@ -52,6 +52,11 @@ GOALS: Final = {
     ("handle", "ours_per_fastmcp_redis_p50"): Goal(most=1),
     ("listening", "heard_ms_p99"): Goal(most=100),
     ("listening", "kib_per_idle_listener"): Goal(most=64),
+    ("a pod's result", "heard_per_write_p50"): Goal(most=5),
+    ("a pod's answer", "ms_p99"): Goal(most=100),
+    ("progress of 500 pods", "most_writes_in_a_second"): Goal(most=50),
+    ("progress of 500 pods", "oldest_shown_s"): Goal(most=10),
+    ("progress of 500 pods", "last_values_missing"): Goal(most=0),
 }
 """Measurement and figure -> what it must be."""
 
@@ -115,6 +120,10 @@ async def _listening(setting: Setting) -> Found:
     return {"listening": await fanout.measure(kubeconfig=setting.kubeconfig, writes=30)}
 
 
+async def _pods(setting: Setting) -> Found:
+    return await pods.measure(kubeconfig=setting.kubeconfig, count=setting.pairs // 5)
+
+
 async def _spinners(setting: Setting) -> Found:
     return {
         "a poll beside spinning functions": await spinners.measure(kubeconfig=setting.kubeconfig, rounds=3, seconds=5)
@@ -127,6 +136,7 @@ PARTS: Final[dict[str, Callable[[Setting], Coroutine[Any, Any, Found]]]] = {
     "requests": _requests,
     "polling": _polling,
     "listening": _listening,
+    "pods": _pods,
     "spinners": _spinners,
 }
 

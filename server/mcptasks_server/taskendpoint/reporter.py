@@ -72,9 +72,12 @@ class Reporter:
     async def _run(self) -> None:
         while True:
             self._news.clear()
-            for task_id, progress in self._schedule.due(now=self._clock()):
+            # No more than can be on its way: what is chosen later is newer.
+            room = AT_ONCE - len(self._writing)
+            for task_id, progress in self._schedule.due(now=self._clock(), most=room):
                 self._begin(task_id, progress)
-            at = self._schedule.next_at(now=self._clock())
+            has_room = len(self._writing) < AT_ONCE  # else the next write that ends is news
+            at = self._schedule.next_at(now=self._clock()) if has_room else None
             try:
                 async with asyncio.timeout(None if at is None else max(0.0, at - self._clock())):
                     await self._news.wait()

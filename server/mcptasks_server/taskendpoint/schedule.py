@@ -89,13 +89,14 @@ class Schedule:
         line = self._lines.get(task)
         return None if line is None else line.newest if line.pending or line.writing else None
 
-    def due(self, *, now: float) -> list[tuple[str, Progress]]:
-        """What is to be written now. Each must be reported `done` or `failed`."""
+    def due(self, *, now: float, most: int | None = None) -> list[tuple[str, Progress]]:
+        """What is to be written now, no more than so much. Each must be reported `done` or `failed`."""
         self._tidy(now)
         interval = self.interval(now=now)
         ready = [(line.written_at, task) for task, line in self._pending.items() if _is_due(line, interval, now)]
         room = max(0, self._share() - len(self._writes))
-        return [(task, self._begin(task, now)) for _, task in sorted(ready)[:room]]
+        chosen = sorted(ready)[: room if most is None else min(room, most)]
+        return [(task, self._begin(task, now)) for _, task in chosen]
 
     def next_at(self, *, now: float) -> float | None:
         """When something is due next; None: not before there is news."""

@@ -141,6 +141,20 @@ def test_one_task_is_written_by_one_write_at_a_time() -> None:
     assert schedule.due(now=5) == [("a", at(2))]
 
 
+def test_no_more_is_begun_than_can_be_and_the_longest_waiting_first() -> None:
+    schedule = Schedule(budget=BUDGET)
+    for task in ("a", "b", "c"):
+        schedule.offer(task, at(1), now=0)
+    first = schedule.due(now=0, most=1)
+    schedule.done("a")
+    schedule.offer("a", at(2), now=3)
+
+    assert first == [("a", at(1))]
+    assert schedule.due(now=3, most=2) == [("b", at(1)), ("c", at(1))]
+    assert schedule.due(now=3, most=0) == []
+    assert schedule.due(now=3, most=9) == [("a", at(2))]
+
+
 def test_of_a_task_that_is_over_nothing_is_written() -> None:
     schedule = Schedule(budget=BUDGET)
     schedule.offer("a", at(1), now=0)
