@@ -213,8 +213,17 @@ def deploy(cluster: Cluster) -> None:
     expect(deployed_version(cluster) == "1.1", "the shop runs the version 1.1")
 
     heading("deploy-shop again: its client leaves the answer to others, and kubectl gives it")
-    by_kubectl = client("deploy-shop", "version=1.2", when_asked=lambda task: approve(cluster, task))
+    asked: list[str] = []
+
+    def approve_it(task: str) -> None:
+        asked.append(task)
+        approve(cluster, task)
+
+    by_kubectl = client("deploy-shop", "version=1.2", when_asked=approve_it)
     expect(by_kubectl.code == 0 and json.loads(by_kubectl.out)["previous"] == "1.1", "it is approved, and deployed")
+    record = cluster.get("mcptask", asked[0])["status"]["answers"]["approve"]
+    expect((record["by"], record["road"]) == ("anna", "approver"), "it is on record that anna has approved it")
+    expect(record["verified"] is True, "and the API server has made sure of that")
     expect(deployed_version(cluster) == "1.2", "the shop runs the version 1.2")
 
     heading("deploy-shop a third time: declined")
@@ -229,9 +238,19 @@ def approve(cluster: Cluster, task: str) -> None:
     expect(pods == [], "while it waits, no pod of it is there")
     cluster.show("get", "mcptask", task, "--namespace", cluster.namespace)
     answer = {"action": "accept", "content": {"approved": True}}
-    patch = {"spec": {"answers": {"approve": {"response": json.dumps(answer), "by": "kubectl"}}}}
-    words = ["patch", "mcptask", task, "--namespace", cluster.namespace, "--type", "merge", "--patch"]
-    cluster.show(*words, json.dumps(patch))
+    patch = {"spec": {"answers": {"approve": {"response": json.dumps(answer), "by": "anna"}}}}
+    words = [
+        "patch",
+        "mcptask",
+        task,
+        "--namespace",
+        cluster.namespace,
+        "--type",
+        "merge",
+        "--patch",
+        json.dumps(patch),
+    ]
+    cluster.show(*words, "--as", "anna", "--as-group", "shop-approvers")
 
 
 def deployed_version(cluster: Cluster) -> str:

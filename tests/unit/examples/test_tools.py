@@ -57,8 +57,14 @@ def test_every_program_that_a_pod_runs_is_in_the_image(name: str, tool: Callable
 
 
 def test_what_the_shop_is_made_of_is_there(tool: Callable[[str], McpTool]) -> None:
-    objects = {each["kind"]: each for each in yaml.safe_load_all((ROOT / "examples" / "shop.yaml").read_text("utf-8"))}
-    pod = tool("deploy-shop").spec.job.template["spec"]
+    documents = yaml.safe_load_all((ROOT / "examples" / "shop.yaml").read_text("utf-8"))
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in documents}
+    spec = tool("deploy-shop").spec
+    (question,) = spec.questions
 
-    assert objects["ServiceAccount"]["metadata"]["name"] == pod["serviceAccountName"]
-    assert objects["Role"]["rules"][0]["resourceNames"] == [objects["Deployment"]["metadata"]["name"]]
+    assert ("ServiceAccount", spec.job.template["spec"]["serviceAccountName"]) in objects
+    (deployment,) = objects["Role", "shop-deployer"]["rules"][0]["resourceNames"]
+    assert ("Deployment", deployment) in objects
+    assert question.approvers is not None
+    bound = objects["RoleBinding", "shop-approver"]["subjects"]
+    assert tuple(subject["name"] for subject in bound) == question.approvers.groups
