@@ -159,7 +159,7 @@ async def until_served(url: str) -> None:
         except (InternalServerError, UnreachableError):
             return False
 
-    await eventually(is_served, what=f"{url} lists the tools", timeout_seconds=60)
+    await eventually(is_served, what=f"{url} lists the tools", timeout_seconds=120)
 
 
 class Drivers:

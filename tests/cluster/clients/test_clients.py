@@ -274,7 +274,7 @@ async def test_clients_do_not_notice_that_all_servers_are_restarted(
         tasks = await world.kube.list(TASKS, world.namespace, labelSelector=f"{names.TOOL_LABEL}=steady")
         return len(tasks["items"]) == len(rows)
 
-    await eventually(are_made, what="each client has called", timeout_seconds=90)
+    await eventually(are_made, what="each client has called", timeout_seconds=120)
     await world.restart()
 
     seen = {row.id: (await each)[row.cases[LAST]] for row, each in zip(rows, runs, strict=True)}
