@@ -14,7 +14,7 @@ from mcptasks.cli.options import DEFAULT_SERVER
 from mcptasks_server import errors
 from mcptasks_server.era import SUPPORTED_VERSIONS, TASKS_EXTENSION, envelope_of
 from mcptasks_server.headers import Headers
-from mcptasks_server.jsonrpc import parse
+from mcptasks_server.jsonrpc import Message, parse
 from mcptasks_server.modern.table import METHODS as MODERN
 from mcptasks_server.settings import settings_from
 from mcptasks_server.tasks import TaskNotFoundError
@@ -63,6 +63,7 @@ def test_the_call_by_curl_is_one_that_the_server_takes(page: Callable[[str], Any
     (body,) = re.findall(r"--data '([^']+)'", command)
 
     message = parse(body.encode())
+    assert isinstance(message, Message)
     envelope = envelope_of(message, headers)
 
     assert envelope.declares_tasks
