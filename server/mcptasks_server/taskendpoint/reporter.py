@@ -56,7 +56,10 @@ class Reporter:
     def report(self, task_id: str, progress: Progress) -> None:
         """A pod's newest progress."""
         self._metrics.progress_values.inc()
-        if self._schedule.offer(task_id, progress, now=self._clock()):
+        known = self._store.known(task_id)
+        report = None if known is None else known.status.report
+        stands = None if report is None else report.progress
+        if self._schedule.offer(task_id, progress, stands=stands, now=self._clock()):
             self._news.set()
 
     def taken(self, task_id: str) -> Progress | None:

@@ -54,9 +54,12 @@ class Schedule:
         """How many tasks have a value that is not written yet."""
         return sum(1 for line in self._lines.values() if line.pending is not None or line.writing is not None)
 
-    def offer(self, task: str, progress: Progress, *, now: float) -> bool:
-        """A pod's newest value. Says whether it is to be written: not where it falls, or says nothing new."""
-        line = self._lines.setdefault(task, _Line(offered_at=now))
+    def offer(self, task: str, progress: Progress, *, stands: Progress | None = None, now: float) -> bool:
+        """A pod's newest value. Says whether it is to be written: not where it falls, or says nothing new.
+
+        `stands`: what is known to be in the cluster, for a task that has not been heard of here for a while.
+        """
+        line = self._lines.setdefault(task, _Line(offered_at=now, stands=stands))
         line.offered_at = now
         self._note(task, now=now)
         if not _is_news(progress, line.newest):

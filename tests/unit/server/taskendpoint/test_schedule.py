@@ -29,7 +29,8 @@ class World:
 
     def offer(self, task: str, value: float, **more: str) -> None:
         """A pod says how far it is."""
-        self.schedule.offer(task, at(value, **more), now=self.now)
+        stands = next((progress for _, name, progress in reversed(self.written) if name == task), None)
+        self.schedule.offer(task, at(value, **more), stands=stands, now=self.now)
         self.write()
 
     def write(self) -> None:
@@ -80,6 +81,17 @@ def test_a_value_that_falls_is_passed_over_and_another_attempt_begins_anew() -> 
     world.run(2)
 
     assert world.values("a") == [5, 1]
+
+
+def test_a_value_that_falls_is_passed_over_however_long_the_task_was_silent() -> None:
+    world = World()
+    world.offer("a", 5)
+    world.run(100)
+    world.offer("b", 1)  # so that the schedule has a look at what it keeps
+    world.offer("a", 3)
+    world.run(5)
+
+    assert world.values("a") == [5]
 
 
 def test_the_same_value_is_not_written_twice_but_its_new_message_is() -> None:
