@@ -7,7 +7,7 @@ of `params`, as source text beside the parsed values.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -62,7 +62,7 @@ def parse(body: bytes) -> Message | Response:
     text, document = document_of(body)
     if not isinstance(document, dict):
         raise InvalidRequestError("The body must be one JSON-RPC message, not a batch or a bare value")
-    sources = jsontext.members(text)
+    sources = _Sources(lambda: text)
     message_id = _id(document, sources)
     try:
         _check_envelope(document)
@@ -75,16 +75,16 @@ def parse(body: bytes) -> Message | Response:
         method=document["method"],
         params=params,
         id=message_id,
-        sources={} if params is None else _Sources(sources["params"]),
+        sources={} if params is None else _Sources(lambda: sources["params"]),
     )
 
 
 class _Sources(Mapping[str, str]):
     """The members of an object as they were written, cut out when they are first asked for: few requests need them."""
 
-    def __init__(self, text: str) -> None:
-        """`text`: one JSON object, of a document that was read without complaint."""
-        self._text: str = text
+    def __init__(self, text: Callable[[], str]) -> None:
+        """`text`: gives one JSON object, of a document that was read without complaint."""
+        self._text = text
         self._members: dict[str, str] | None = None
 
     def __getitem__(self, name: str) -> str:
@@ -98,7 +98,7 @@ class _Sources(Mapping[str, str]):
 
     def _all(self) -> dict[str, str]:
         if self._members is None:
-            self._members = jsontext.members(self._text)
+            self._members = jsontext.members(self._text())
         return self._members
 
 
@@ -195,7 +195,8 @@ def _id(document: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
     value = document["id"]
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise InvalidRequestError("The id must be a string or an integer")
-    return sources["id"]
+    # An integer is written in one way only, zero (-0) aside.
+    return str(value) if isinstance(value, int) and value else sources["id"]
 
 
 def _check_envelope(document: Mapping[str, Any]) -> None:

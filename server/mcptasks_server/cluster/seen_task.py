@@ -1,8 +1,10 @@
 """A task as a replica keeps it: without what no projection shows, and without a large result. Pure."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
+from mcptasks_crds.asking import open_questions
 from mcptasks_crds.base import Json
 from mcptasks_crds.task import McpTask
 
@@ -17,6 +19,11 @@ class SeenTask:
     task: McpTask
     is_whole: bool
     """Whether its result is kept with it."""
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether it has an open question."""
+        return bool(open_questions(self.task))
 
 
 def seen_task(document: Json) -> SeenTask:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 
-from mcptasks_crds.asking import open_questions
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TASKS, Kube, NotFoundError, RejectedError
 from mcptasks_crds.task import McpTask
@@ -121,7 +120,7 @@ class TaskReads:
             return Source.CACHE if seen.is_whole else Source.LARGE
         if self.is_late():
             return Source.LATE
-        if open_questions(seen.task):
+        if seen.asks:
             # Somebody may have answered at another replica a moment ago, and must not be asked again.
             return Source.ASKING
         return Source.PROBE if freshness.wants_probe(now=now) else Source.CACHE
