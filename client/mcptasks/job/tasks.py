@@ -7,11 +7,12 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Event, Lock
 from typing import Any, Final, NoReturn, TypeVar, overload
 
 from . import arguments, fields
+from .asking import answer_to, end_if_over
 from .endpoint import Endpoint, Request, json_body
 from .environment import Environment, read_environment
 from .errors import (
@@ -31,6 +32,7 @@ from .reporter import LOOK, Reporter
 from .results import result_of
 from .running import run_tool
 from .termination import Termination
+from .way import Way
 
 T = TypeVar("T")
 LOOK_SECONDS: Final = 1.0
@@ -41,8 +43,6 @@ EXIT_SECONDS: Final = 2.0
 """The same, where a program ends without a result."""
 ANSWER_FIELD: Final = "answer"
 """The field's name in a form that has only one."""
-POLL_PAUSE_SECONDS: Final = 0.5
-"""The least time between two requests for an answer, should they come back at once."""
 
 abandoned: Final[ContextVar[Event | None]] = ContextVar("abandoned", default=None)
 """Set where whoever waits for what this thread does has given up."""
@@ -61,7 +61,7 @@ class Task:
         self.termination = Termination()
         self.is_run = False
         """Whether `run` will end the process."""
-        self._found: tuple[Endpoint, Reporter] | None = None
+        self._found: Way | None = None
         self._finding = Lock()
         self._looked_at = -math.inf
         self._asked: dict[str, int] = {}
@@ -207,7 +207,9 @@ class Task:
             model_may_answer=model_may_answer,
             expiry_seconds=expiry_seconds,
         )
-        answers = fields.answers_of(whole, accepted(question, self._answer_to(question)))
+        self._go_on()
+        answer = answer_to(question, self._needed("a question"), go_on=self._go_on)
+        answers = fields.answers_of(whole, accepted(question, answer))
         return answers[ANSWER_FIELD] if isinstance(form, Field) else answers
 
     def confirm(
@@ -249,7 +251,7 @@ class Task:
         try:
             endpoint.request(request, goes_on=self._go_on)
         except OvertakenError:
-            self._end_if_over(endpoint)
+            end_if_over(endpoint, go_on=self._go_on)
             raise
 
     def complete(
@@ -317,23 +319,22 @@ class Task:
 
     @property
     def _endpoint(self) -> Endpoint | None:
-        ways = self._ways
-        return None if ways is None else ways[0]
+        way = self._way
+        return None if way is None else way.endpoint
 
     @property
     def _reporter(self) -> Reporter | None:
-        ways = self._ways
-        return None if ways is None else ways[1]
+        way = self._way
+        return None if way is None else way.reporter
 
     @property
-    def _ways(self) -> tuple[Endpoint, Reporter] | None:
-        """The endpoint and what reports to it: one of each, whichever thread asks first."""
-        if self._found is None:
+    def _way(self) -> Way | None:
+        """To the endpoint; the same one, whichever thread asks first."""
+        if self._found is None and self._environment.url is not None:
             with self._finding:
-                if self._found is None and self._environment.url is not None:
-                    endpoint = Endpoint(self._environment.url, self._environment.token_file)
+                if self._found is None:
+                    self._found = Way(self._environment.url, self._environment.token_file)
                     atexit.register(self.flush, EXIT_SECONDS)
-                    self._found = endpoint, Reporter(partial(_report, endpoint))
         return self._found
 
     def _needed(self, what: str) -> Endpoint:
@@ -352,40 +353,11 @@ class Task:
         if is_over or self.termination.is_wanted:
             raise TaskCancelled("the task is being stopped")
 
-    def _end_if_over(self, endpoint: Endpoint) -> None:
-        """Look at the task; raise `TaskCancelled` where it is over or is being stopped."""
-        try:
-            endpoint.request(Request(method="GET"), goes_on=self._go_on)
-        except OvertakenError as error:
-            raise TaskCancelled(str(error)) from error
-        self._go_on()
-
     def _key(self, message: str, form: Mapping[str, Any]) -> str:
         first = derived_key(message, form, times=0)
         times = self._asked.get(first, 0)
         self._asked[first] = times + 1
         return derived_key(message, form, times=times)
-
-    def _answer_to(self, question: Question) -> Mapping[str, Any]:
-        self._go_on()
-        endpoint = self._needed("a question")
-        try:
-            endpoint.request(question.asked(), patience=None, goes_on=self._go_on)
-        except OvertakenError:
-            self._end_if_over(endpoint)
-            raise
-        answer = self._awaited(endpoint, question)
-        if answer.get("action") == "cancel":
-            self._end_if_over(endpoint)  # the answer of a task that is being stopped is this one too
-        return answer
-
-    def _awaited(self, endpoint: Endpoint, question: Question) -> Mapping[str, Any]:
-        while True:
-            began = time.monotonic()
-            found = endpoint.request(question.awaited(), patience=None, goes_on=self._go_on).body.get("answer")
-            if isinstance(found, Mapping):
-                return found
-            time.sleep(max(0.0, POLL_PAUSE_SECONDS - (time.monotonic() - began)))
 
     def _put(self, result: Mapping[str, Any], endpoint: Endpoint) -> None:
         request = Request(method="PUT", path="/result", body=json_body(result))
@@ -405,12 +377,3 @@ class Task:
 
     def _write(self, result: Mapping[str, Any]) -> None:
         write_result(result, self._environment.result_file)
-
-
-def _report(endpoint: Endpoint, request: Request) -> None:
-    """Tell the endpoint how far the tool is, or look at the task."""
-    try:
-        endpoint.attempt(request)
-    except OvertakenError:
-        endpoint.is_stopping = True  # no progress contradicts another: the task is over
-        raise
