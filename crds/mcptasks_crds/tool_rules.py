@@ -72,8 +72,7 @@ TOOL_RULES: Final[Rules] = {
         _each_question(
             f"each.answeredBy != '{AnsweredBy.APPROVERS}'"
             f" || (each.when == '{QuestionTime.BEFORE_START}' && !each.modelMayAnswer)",
-            "approvers answer once there is a task, and are no model: where answeredBy is approvers, when must be"
-            " beforeStart and modelMayAnswer false",
+            "with answeredBy approvers, when must be beforeStart and modelMayAnswer false: they answer once there is a task",
         ),
     ),
     "spec.job.template.spec": (
