@@ -72,7 +72,7 @@ TOOL_RULES: Final[Rules] = {
         _each_question(
             f"each.answeredBy != '{AnsweredBy.APPROVERS}'"
             f" || (each.when == '{QuestionTime.BEFORE_START}' && !each.modelMayAnswer)",
-            "with answeredBy approvers, when must be beforeStart and modelMayAnswer false: they answer once there is a task",
+            "where only approvers answer, when must be beforeStart and modelMayAnswer false: they answer tasks",
         ),
     ),
     "spec.job.template.spec": (
