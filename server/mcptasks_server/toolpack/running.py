@@ -15,8 +15,9 @@ from .allowance import Allowance
 
 DEFAULT_THREADS: Final = 8
 SWITCH_SECONDS: Final = 0.0005
-"""How long a thread that computes keeps the interpreter once another one wants it. Python's own 5 ms let eight such
-threads make every other request's answer ten times slower than this does, and they are no faster for it (measured)."""
+"""How long a thread that computes keeps the interpreter once another one wants it. With Python's own 5 ms, eight such
+threads make other requests take three to four times as long as with this, in the middle and at worst; they themselves
+get a seventh more done (measured: decision 12, benchmarks/spinners.py)."""
 
 
 class NotRunError(Exception):
