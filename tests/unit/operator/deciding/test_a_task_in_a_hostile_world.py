@@ -49,6 +49,7 @@ from mcptasks_operator.observation import (
     PolicySeen,
     Refusal,
 )
+from mcptasks_operator.podcontract import answer_of
 from mcptasks_operator.samples import NOW, ended, execution, job, pod, running, task, tool, waiting
 
 START_DEADLINE: Final = 30
@@ -215,7 +216,7 @@ class World(RuleBasedStateMachine):
             uid=f"job-{self.history.posts}",
             created_at=self.now,
             active_deadline_seconds=BACKSTOP,
-            is_held_back=bool(open_questions(seen)),
+            is_held_back=any(answer_of(seen, key) is None for key in seen.spec.questions),  # as `jobs` renders it
             execution=execution(start_deadline_seconds=START_DEADLINE, timeout_seconds=TIMEOUT, grace_seconds=GRACE),
         )
         self.changed()
