@@ -173,3 +173,15 @@ def keys_of(spec: Mapping[str, Any]) -> str:
     mount = next(each for each in container["volumeMounts"] if each["mountPath"] == directory)
     name: str = next(each for each in spec["volumes"] if each["name"] == mount["name"])["secret"]["secretName"]
     return name
+
+
+def test_the_releases_own_test_calls_as_one_of_the_callers(render: Callable[..., Any]) -> None:
+    values = {"server": {"authentication": {"mode": "tokens", "tokensSecret": "who-is-who"}}}
+
+    (container,) = render(values).of("Pod", "-test")["spec"]["containers"]
+
+    reference = {"secretKeyRef": {"name": "who-is-who", "key": "tokens.yaml"}}
+    assert {"name": "TOKENS", "valueFrom": reference} in container["env"]
+    assert "export MCPTASKS_TOKEN" in container["command"][-1]
+    (without,) = render().of("Pod", "-test")["spec"]["containers"]
+    assert "TOKEN" not in without["command"][-1]
