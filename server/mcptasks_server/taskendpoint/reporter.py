@@ -18,7 +18,7 @@ from .patches import progress_patch
 from .schedule import Schedule
 from .store import NotTakenError, OvertakenError, ReportStore
 
-AT_ONCE: Final = 16
+AT_ONCE: Final = 64
 """How many writes are under way at the same time."""
 PAUSE_SECONDS: Final = 0.02
 """The least time between two looks at what is due."""
@@ -91,7 +91,12 @@ class Reporter:
     def _begin(self, task_id: str, progress: Progress) -> None:
         task = asyncio.create_task(self._write(task_id, progress))
         self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
+        task.add_done_callback(self._written)
+
+    def _written(self, task: asyncio.Task[None]) -> None:
+        """There is room for another write; not a moment earlier, or nobody would be told of it."""
+        self._writing.discard(task)
+        self._news.set()
 
     async def _write(self, task_id: str, progress: Progress) -> None:
         async with self._places:
@@ -110,7 +115,6 @@ class Reporter:
             else:
                 self._schedule.done(task_id)
                 self._metrics.progress_writes.labels("written").inc()
-                self._news.set()
 
     async def _look_anew(self, task_id: str) -> None:
         try:
@@ -124,7 +128,6 @@ class Reporter:
     def _ended(self, task_id: str, outcome: str, *, again: bool) -> None:
         self._schedule.failed(task_id, again=again)
         self._metrics.progress_writes.labels(outcome).inc()
-        self._news.set()
 
     async def _write_the_rest(self) -> None:
         try:
