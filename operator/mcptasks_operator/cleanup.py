@@ -21,6 +21,8 @@ KEPT_WITH_TASK: Final = timedelta(hours=1)
 """A finished Job that its task will take along within this time is left alone, which saves a request a task."""
 _LINGER: Final = timedelta(seconds=30)
 """How long a pod may take to end after its tool ended by itself: sidecars, and the kubelet's own delay."""
+_AFTER_RESULT: Final = timedelta(seconds=10)
+"""How long a program may take to end after it gave its result: one that is stopped makes a failed Job of a good call."""
 
 
 def after_the_end(observation: Observation) -> Decision:
@@ -45,9 +47,9 @@ def retirement(observation: Observation, status: TaskStatus) -> tuple[tuple[Acti
     if job.is_held_back:
         return (DeleteJob(name=job.name, uid=job.uid),), None
     ended_at = _ended_at(observation, status)
-    patience = ended_at + _LINGER
     running = not job.finished and not job.failure_reason
-    stop = running and (not _ended_well(observation.pods) or observation.now >= patience)
+    patience = ended_at + _patience(observation, status)
+    stop = running and observation.now >= patience
     again = patience if running and not stop else None
     goes_soon = status.expires_at is not None and status.expires_at - ended_at <= KEPT_WITH_TASK
     if goes_soon and not stop:
@@ -56,6 +58,14 @@ def retirement(observation: Observation, status: TaskStatus) -> tuple[tuple[Acti
     if job.ttl_seconds_after_finished == RETIRED_TTL_SECONDS and (stopped or not stop):
         return (), again
     return (RetireJob(name=job.name, uid=job.uid, ttl_seconds=RETIRED_TTL_SECONDS, stop=stop),), again
+
+
+def _patience(observation: Observation, status: TaskStatus) -> timedelta:
+    """For how long after the task's end its pod may end by itself."""
+    if _ended_well(observation.pods):
+        return _LINGER
+    gave_its_result = status.result is not None and status.result.source == "report"
+    return _AFTER_RESULT if gave_its_result and observation.pods else timedelta(0)
 
 
 def _ended_well(pods: tuple[PodSeen, ...]) -> bool:

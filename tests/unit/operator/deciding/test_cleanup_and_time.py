@@ -6,7 +6,7 @@ import pytest
 
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import Report, Stopping, TaskStatus
+from mcptasks_crds.task import Report, Stopping, TaskResult, TaskStatus
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import Action, DeleteTask, RecordEvent, RetireJob, StopJob
 from mcptasks_operator.observation import Absent, JobView, Observation, PodSeen
@@ -42,6 +42,14 @@ KEPT_FOR_MORE_THAN_AN_HOUR = task(retention_seconds=3601)
 KEPT_FOR_A_DAY = task(retention_seconds=DAY)
 OVER_FOR_A_DAY = status(Phase.COMPLETED, reason=Reason.SUCCEEDED, finished_at=ago(10), expires_at=ahead(DAY - 10))
 REPORTED = status(report=Report(result='{"content":[]}'))
+GAVE_ITS_RESULT = status(
+    Phase.COMPLETED,
+    reason=Reason.SUCCEEDED,
+    finished_at=NOW,
+    expires_at=ahead(3600),
+    report=Report(result='{"content":[]}'),
+    result=TaskResult(source="report"),
+)
 CANCELLING = Stopping(reason=Reason.CANCELLED, at=ago(3))
 
 
@@ -70,8 +78,11 @@ AFTER = [
         [RETIRE],
         id="a Job that its task takes along after more than an hour is retired",
     ),
+    pytest.param(observation(task=task(REPORTED)), [], id="a program that gave its result may end by itself"),
     pytest.param(
-        observation(task=task(REPORTED)), [RETIRE_AND_STOP], id="a Job that runs on after its result is stopped"
+        over(job(), pod(running()), status=GAVE_ITS_RESULT, now=ahead(10)),
+        [RETIRE_AND_STOP],
+        id="a program that runs on for ten seconds after its result is stopped",
     ),
     pytest.param(
         observation(task=task(REPORTED), pods=()),
