@@ -2,12 +2,11 @@
 
 A pod may report a thousand times a second. Of each task the newest value counts; it is written at once if none was
 written for a while, else when the interval is over: a second, and up to ten where so many tasks report that their
-writes would be more than the budget. No second has more writes than this replica's part of the budget, which is the
-namespace's as a whole: other replicas' writes are seen as they come by on the watch. Every `now` is a monotonic
-clock's.
+writes would be more than the budget. The writes of all tasks keep a distance from each other, by this replica's part of
+the budget, which is the namespace's as a whole: other replicas' writes are seen as they come by on the watch. Every
+`now` is a monotonic clock's.
 """
 
-from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +16,8 @@ MIN_INTERVAL_SECONDS: Final = 1.0
 MAX_INTERVAL_SECONDS: Final = 10.0
 ACTIVE_SECONDS: Final = 20.0
 """For so long after its last news a task counts as one that reports."""
+TOLERANCE_SECONDS: Final = 0.2
+"""What a busy process was late with may be made up for: so much of the budget at once."""
 _NEVER: Final = float("-inf")
 
 
@@ -48,7 +49,8 @@ class Schedule:
         self._lines: dict[str, _Line] = {}
         self._pending: dict[str, _Line] = {}
         self._news_at: dict[str, float] = {}
-        self._writes: deque[float] = deque()
+        self._slot = _NEVER
+        """When the next write has its place."""
 
     def __len__(self) -> int:
         """How many tasks have a value that is not written yet."""
@@ -97,7 +99,7 @@ class Schedule:
         self._tidy(now)
         interval = self.interval(now=now)
         ready = [(line.written_at, task) for task, line in self._pending.items() if _is_due(line, interval, now)]
-        room = max(0, self._share() - len(self._writes))
+        room = self._room(now)
         chosen = sorted(ready)[: room if most is None else min(room, most)]
         return [(task, self._begin(task, now)) for _, task in chosen]
 
@@ -108,8 +110,7 @@ class Schedule:
         moments = [line.written_at + interval for line in self._pending.values() if line.writing is None]
         if not moments:
             return None
-        soonest = max(now, min(moments))
-        return max(soonest, self._writes[0] + 1.0) if len(self._writes) >= self._share() else soonest
+        return max(now, self._slot, min(moments))
 
     def done(self, task: str) -> None:
         """A write was taken."""
@@ -135,6 +136,11 @@ class Schedule:
         self._tidy(now)
         return min(MAX_INTERVAL_SECONDS, max(MIN_INTERVAL_SECONDS, len(self._news_at) / self._budget))
 
+    def _room(self, now: float) -> int:
+        """How many writes may begin now."""
+        first = max(self._slot, now - TOLERANCE_SECONDS)
+        return 0 if first > now else int((now - first) * self._share()) + 1
+
     def _share(self) -> int:
         """This replica's part of the budget: by its part of the tasks that report."""
         ours = sum(1 for task in self._news_at if task in self._lines)
@@ -146,7 +152,7 @@ class Schedule:
         progress = line.writing = line.pending
         self._wait(task, line, None)
         line.written_at = now
-        self._writes.append(now)
+        self._slot = max(self._slot, now - TOLERANCE_SECONDS) + 1 / self._share()
         return progress
 
     def _wait(self, task: str, line: _Line, progress: Progress | None) -> None:
@@ -161,8 +167,6 @@ class Schedule:
         self._news_at[task] = now
 
     def _tidy(self, now: float) -> None:
-        while self._writes and now - self._writes[0] >= 1.0:
-            self._writes.popleft()
         while self._news_at:
             task, at = next(iter(self._news_at.items()))
             if now - at < ACTIVE_SECONDS:

@@ -1,14 +1,18 @@
 """When progress is written: soon, not too often, never backwards, and the last value always."""
 
 import itertools
-from collections import Counter
 from dataclasses import dataclass, field
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptasks_crds.task import Progress
-from mcptasks_server.taskendpoint.schedule import MAX_INTERVAL_SECONDS, MIN_INTERVAL_SECONDS, Schedule
+from mcptasks_server.taskendpoint.schedule import (
+    MAX_INTERVAL_SECONDS,
+    MIN_INTERVAL_SECONDS,
+    TOLERANCE_SECONDS,
+    Schedule,
+)
 
 BUDGET = 5
 POD = "pod-1"
@@ -163,8 +167,8 @@ def test_no_more_is_begun_than_can_be_and_the_longest_waiting_first() -> None:
 
     assert first == [("a", at(1))]
     assert schedule.due(now=3, most=2) == [("b", at(1)), ("c", at(1))]
-    assert schedule.due(now=3, most=0) == []
-    assert schedule.due(now=3, most=9) == [("a", at(2))]
+    assert schedule.due(now=4, most=0) == []
+    assert schedule.due(now=4, most=9) == [("a", at(2))]
 
 
 def test_of_a_task_that_is_over_nothing_is_written() -> None:
@@ -253,8 +257,9 @@ def test_whatever_is_reported_the_rules_hold(said: list[tuple[str, float, float]
 
 
 def assert_within_the_budget(world: World, *, budget: int = BUDGET) -> None:
-    """No second has more writes."""
+    """However long one looks, there are no more writes, but for what was late."""
     moments = [when for when, *_ in world.written]
     for first, when in enumerate(moments):
-        inside = Counter(other - when < 1.0 - 1e-6 for other in moments[first:])
-        assert inside[True] <= budget
+        for seconds in (1.0, 5.0):
+            inside = sum(other - when < seconds - 1e-6 for other in moments[first:])
+            assert inside <= budget * (seconds + TOLERANCE_SECONDS) + 1
