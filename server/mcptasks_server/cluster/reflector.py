@@ -72,12 +72,12 @@ class Reflector(Generic[ValueT]):
                 self._log.warning("watch failed", error=str(error), retry_in=round(self._delay, 2))
                 await self._pause()
 
-    def learn(self, document: Json) -> ValueT | None:
+    def learn(self, document: Json) -> None:
         """Take an object that the API server gave as the answer to a read or a write: the watch is to show it too."""
         version = _version(document)
         if not self.freshness.expects(version, now=self._clock()):
             self._metrics.watch_lag.labels(self._kind.plural).observe(0.0)
-        return self._take(document, version)
+        self._take(document, version)
 
     def suspect(self) -> None:
         """Open the watch anew if it has turned out dead."""
@@ -157,11 +157,14 @@ class Reflector(Generic[ValueT]):
             self._metrics.watch_lag.labels(self._kind.plural).observe(lag)
         self._metrics.cached_objects.labels(self._kind.plural).set(len(self.cache))
 
-    def _take(self, document: Json, version: int) -> ValueT | None:
+    def _take(self, document: Json, version: int) -> None:
+        name = document["metadata"]["name"]
+        known = self.cache.get(name)
+        if known is not None and known.version >= version:
+            return  # of each write of this replica's own, the watch tells what its answer has told
         value = self._parsed(document)
         if value is not None:
-            self.cache.offer(document["metadata"]["name"], Known(version=version, value=value))
-        return value
+            self.cache.offer(name, Known(version=version, value=value))
 
     def _parsed(self, document: Json) -> ValueT | None:
         try:
