@@ -148,6 +148,25 @@ CASES: dict[str, Case] = {
         field="spec.questions[0].expirySeconds",
         says="greater than or equal to 1",
     ),
+    "approvers of a question that only its caller answers": Case(
+        tool=tool(questions=[QUESTION | {"approvers": {"users": ["anna"]}}]),
+        field="spec.questions",
+        says="approvers go with answeredBy approvers or either, and these need them",
+    ),
+    "approvers who are nobody": Case(
+        tool=tool(questions=[QUESTION | {"answeredBy": "either", "approvers": {"users": [], "groups": []}}]),
+        field="spec.questions",
+        says="approvers need at least one user or group",
+    ),
+    "approvers alone before there is a task": Case(
+        tool=tool(
+            questions=[
+                QUESTION | {"when": "beforeTask", "answeredBy": "approvers", "approvers": {"groups": ["release"]}}
+            ]
+        ),
+        field="spec.questions",
+        says="where only approvers answer, when must be beforeStart and modelMayAnswer false: they answer tasks",
+    ),
     "a caller without a name": Case(
         tool=tool(access={"callers": [""]}), field="spec.access.callers[0]", says="at least 1 chars"
     ),
@@ -189,6 +208,8 @@ def test_every_rule_has_a_tool_that_it_refuses() -> None:
         tool(withoutTasks="handle", holdSeconds=3600),
         tool(holdSeconds=1, access={"callers": ["alice"], "groups": []}),
         tool(access={}),
+        tool(questions=[QUESTION | {"answeredBy": "approvers", "approvers": {"groups": ["release"]}}]),
+        tool(questions=[QUESTION | {"when": "beforeTask", "answeredBy": "either", "approvers": {"users": ["anna"]}}]),
     ],
 )
 async def test_its_neighbour_is_accepted_and_kept_as_it_was_written(accepted: Json, kube: Kube, namespace: str) -> None:
