@@ -192,6 +192,7 @@ async def test_a_question_comes_on_the_results_stream_and_is_answered_at_any_rep
     assert store.objects[task_id]["spec"]["answers"]["approve"] == {
         "response": '{"action":"accept","content":{"yes": true}}',
         "by": "anonymous",
+        "road": "caller",
     }
 
 
