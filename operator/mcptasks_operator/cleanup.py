@@ -22,7 +22,7 @@ KEPT_WITH_TASK: Final = timedelta(hours=1)
 _LINGER: Final = timedelta(seconds=30)
 """How long a pod may take to end after its tool ended by itself: sidecars, and the kubelet's own delay."""
 _AFTER_RESULT: Final = timedelta(seconds=10)
-"""How long a program may take to end after it gave its result: one that is stopped makes a failed Job of a good call."""
+"""How long a program may take to end after it gave its result: stopping it makes a failed Job of a good call."""
 
 
 def after_the_end(observation: Observation) -> Decision:
