@@ -75,7 +75,9 @@ async def diary(cluster: Any, kube: Kube, namespace: str, image: str) -> Callabl
     }
     pod = {"metadata": {"name": DIARY, "labels": labels}, "spec": {"containers": [container]}}
     await kube.create(PODS, namespace, pod)
-    service = {"metadata": {"name": DIARY}, "spec": {"selector": labels, "ports": [{"port": 8000}]}}
+    # On a busy machine a probe may be late: the diary is kept all the same.
+    spec = {"selector": labels, "ports": [{"port": 8000}], "publishNotReadyAddresses": True}
+    service = {"metadata": {"name": DIARY}, "spec": spec}
     await kube.request("POST", f"/api/v1/namespaces/{namespace}/services", body=service)
 
     async def is_ready() -> bool:
