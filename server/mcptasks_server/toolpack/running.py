@@ -16,8 +16,8 @@ from .allowance import Allowance
 DEFAULT_THREADS: Final = 8
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread that computes keeps the interpreter once another one wants it. With Python's own 5 ms, eight such
-threads make other requests take three to four times as long as with this, in the middle and at worst; they themselves
-get a seventh more done (measured: decision 12, benchmarks/spinners.py)."""
+threads make other requests take three to five times as long as with this, in the middle; they themselves get about a
+tenth more done (measured: decision 12, benchmarks/spinners.py)."""
 
 
 class NotRunError(Exception):
