@@ -9,7 +9,6 @@ import pytest
 from mcptasks.client import TasksClient
 from mcptasks.errors import InternalServerError, UnreachableError
 from mcptasks_crds import names
-from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import DEEPEST_STACK, TOOLS, Kube
 from mcptasks_devcluster.eventually import eventually
