@@ -135,16 +135,15 @@ def test_a_pod_that_does_not_run_yet_is_waited_for_as_ever() -> None:
     assert decision.look_again_at == ago(5) + timedelta(seconds=10)
 
 
-def test_a_result_ends_the_task_whatever_is_asked_and_stops_its_pod() -> None:
+def test_a_result_ends_the_task_whatever_is_asked_and_leaves_its_pod_a_while() -> None:
     report = Report(questions={"deploy": question(asked=5)}, result='{"content":[]}')
     observed = observation(task=task(status(Phase.INPUT_REQUIRED, report=report)), pods=(pod(running()),))
     decision = decide(observed)
 
     assert (decision.status.phase, decision.status.reason) == (Phase.COMPLETED, Reason.SUCCEEDED)
     assert decision.status.result == TaskResult(source="report")
-    (retired,) = of(RetireJob, observed)
-    assert isinstance(retired, RetireJob)
-    assert retired.stop
+    assert list(of(RetireJob, observed)) == []
+    assert decision.look_again_at == NOW + timedelta(seconds=10)
 
 
 def test_a_result_that_was_taken_while_the_task_was_being_stopped_is_the_tasks() -> None:
