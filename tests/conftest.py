@@ -8,6 +8,7 @@ import gc
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +30,8 @@ settings.load_profile("mcptasks")
 ROOT: Final = Path(__file__).parents[1]
 OURS: Final = f"{names.MANAGED_BY_LABEL}={names.MANAGED_BY}"
 NAMESPACES: Final = "/api/v1/namespaces"
+PATIENCE: Final = 100
+"""How often it is looked whether something is left, 50 ms apart."""
 
 _WITH_CRDS: Final = pytest.StashKey[set[Path]]()
 
@@ -62,7 +65,11 @@ def nothing_left_of_requests(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
     if any(contexts.left(seconds=0) for contexts in made):
         request.node.funcargs.clear()  # what the test's own doubles have kept
+    for _ in range(PATIENCE):
+        if not any(contexts.left(seconds=0) for contexts in made):
+            break
         gc.collect()  # what is only kept by itself is no leak
+        threading.Event().wait(0.05)  # a thread that has just ended its work may not have let go of it yet
     assert sum(contexts.left(seconds=0) for contexts in made) == 0, "something keeps what belongs to ended requests"
 
 

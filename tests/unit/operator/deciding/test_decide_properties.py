@@ -174,7 +174,7 @@ statuses = st.builds(
         Report,
         result=st.sampled_from([None, None, '{"content":[]}', '{"content":[],"isError":true}', "nonsense"]),
         questions=st.dictionaries(st.sampled_from(["c", "d"]), pod_questions, max_size=2),
-        content=st.sampled_from([None, "[1]", f"[{'1,' * 100_000}1]"]),
+        content=st.sampled_from([None, "[1]", "nonsense"]),
     ),
     answers=st.dictionaries(
         st.sampled_from(["c", "d"]), st.builds(AnswerSeen, at=moments, road=st.sampled_from(AnswerRoad)), max_size=1
