@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -78,6 +78,15 @@ class Release:
         self.kubectl("apply", "--filename", "-", given=json.dumps(manifest))
         self.kubectl("wait", "--for=condition=Ready", "--timeout=60s", f"mcptool/{name}")
 
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[Wire]:
+        """A client of one of the servers that are there now."""
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(aiohttp.ClientSession())
+            way = forwarded(self.servers()[0], PORT, kubeconfig=self.kubeconfig, namespace=NAMESPACE)
+            url = await stack.enter_async_context(way)
+            yield Wire(session, f"{url}/mcp")
+
     def _run(self, *words: str, given: str | None = None) -> str:
         done = subprocess.run(
             [*words, "--namespace", NAMESPACE],
@@ -119,8 +128,5 @@ async def _install_crds(kubeconfig: Path) -> None:
 @pytest.fixture
 async def wire(release: Release) -> AsyncIterator[Wire]:
     """A client of one of the servers."""
-    async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(aiohttp.ClientSession())
-        pod = release.servers()[0]
-        url = await stack.enter_async_context(forwarded(pod, PORT, kubeconfig=release.kubeconfig, namespace=NAMESPACE))
-        yield Wire(session, f"{url}/mcp")
+    async with release.client() as client:
+        yield client

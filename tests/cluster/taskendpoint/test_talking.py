@@ -168,8 +168,9 @@ async def test_servers_that_are_killed_in_the_middle_lose_nothing(release: Any, 
         return "go" in task()["status"].get("report", {}).get("questions", {})
 
     await eventually(asks, what="the pod asks", timeout_seconds=90)
-    answer = {"spec": {"answers": {"go": {"response": json.dumps(ACCEPT), "by": "kubectl"}}}}
-    release.kubectl("patch", "mcptask", task_id, "--type=merge", "--patch", json.dumps(answer))
+    answers = {"taskId": task_id, "inputResponses": {"go": ACCEPT}}
+    async with release.client() as client:  # the one before has lost its server
+        assert (await client.call("tasks/update", answers, capabilities=WITH_FORMS)).status == 200
 
     async def is_over() -> bool:
         return bool(task()["status"]["phase"] == "Completed")
