@@ -24,6 +24,7 @@ ANSWER_SECONDS: Final = 15.0
 UNKNOWN_TOKEN_TRIES: Final = 12
 """A token may be replaced, or its key not be known yet, just when it is looked at: half a minute is enough for that."""
 MOST_ANSWER_BYTES: Final = 4 * 1024 * 1024
+_JITTER: Final = random.Random()  # noqa: S311  # no secret; and a program that seeds `random` gets its own numbers
 
 
 class NotNowError(Exception):
@@ -118,7 +119,7 @@ class Endpoint:
                 unknown = unknown + 1 if error.is_unknown_token else 0
                 if unknown >= UNKNOWN_TOKEN_TRIES:
                     raise RefusedError(str(error), status=401) from error
-                wait = delay_seconds(failures, chance=random.random(), asked_for=error.retry_after)  # noqa: S311  # no secret
+                wait = delay_seconds(failures, chance=_JITTER.random(), asked_for=error.retry_after)
                 if until is not None and self._clock() + wait > until:
                     raise UnreachableError(f"the task endpoint cannot be reached: {error}") from error
             self._pause(wait)

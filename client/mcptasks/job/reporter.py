@@ -23,6 +23,7 @@ INTERVAL_SECONDS: Final = 0.25
 Send = Callable[[Request], object]
 LOOK: Final = Request(method="GET")
 """Not a value, but a look at the task: is it being stopped?"""
+_JITTER: Final = random.Random()  # noqa: S311  # no secret; and a program that seeds `random` gets its own numbers
 
 
 class Reporter:
@@ -111,7 +112,7 @@ class _Sender:
             self._send(request)
         except NotNowError as error:
             self._failures += 1
-            wait = delay_seconds(self._failures, chance=random.random(), asked_for=error.retry_after)  # noqa: S311
+            wait = delay_seconds(self._failures, chance=_JITTER.random(), asked_for=error.retry_after)
             self._not_before = self._clock() + wait
             return
         except RefusedError as error:
