@@ -194,7 +194,8 @@ def call_tools(cluster: Cluster) -> None:
 def train(cluster: Cluster) -> None:
     """A run that tells each epoch while it goes on."""
     heading("train-classifier: a training run with live progress")
-    trained = watched(cluster, "call", "train-classifier", "--output", "json")
+    # Long enough, on a fast machine too, for a client that looks each second to see epochs go by.
+    trained = watched(cluster, "call", "train-classifier", "--argument", "epochs:=400", "--output", "json")
     result = json.loads(trained.out)["result"]
     expect(
         trained.code == 0 and result["structuredContent"]["accuracy"] > 0.9, "it has learnt to tell the points apart"
