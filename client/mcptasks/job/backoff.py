@@ -1,6 +1,7 @@
 """How long to wait before asking again. Pure: chance and time are arguments."""
 
 import math
+import random
 from email.utils import parsedate_to_datetime
 from typing import Final
 
@@ -11,6 +12,8 @@ MOST_ASKED_FOR_SECONDS: Final = 60.0
 """The longest `Retry-After` that is honoured: a task's time is limited."""
 RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """The statuses that say: not now."""
+JITTER: Final = random.Random()  # noqa: S311  # it is no secret
+"""Where callers take their chance from: numbers of our own, which no program's `random.seed` touches."""
 
 
 def delay_seconds(failures: int, *, chance: float, asked_for: float | None = None) -> float:

@@ -6,7 +6,6 @@ token anew, for the kubelet replaces it while the pod runs. Every request of the
 
 import http.client
 import json
-import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from .backoff import RETRYABLE, delay_seconds, retry_after_seconds
+from .backoff import JITTER, RETRYABLE, delay_seconds, retry_after_seconds
 from .errors import JobError, OvertakenError, RefusedError, TooLargeError, UnreachableError
 
 PATIENCE_SECONDS: Final = 600.0
@@ -24,7 +23,6 @@ ANSWER_SECONDS: Final = 15.0
 UNKNOWN_TOKEN_TRIES: Final = 12
 """A token may be replaced, or its key not be known yet, just when it is looked at: half a minute is enough for that."""
 MOST_ANSWER_BYTES: Final = 4 * 1024 * 1024
-_JITTER: Final = random.Random()  # noqa: S311  # no secret; and a program that seeds `random` gets its own numbers
 
 
 class NotNowError(Exception):
@@ -119,7 +117,7 @@ class Endpoint:
                 unknown = unknown + 1 if error.is_unknown_token else 0
                 if unknown >= UNKNOWN_TOKEN_TRIES:
                     raise RefusedError(str(error), status=401) from error
-                wait = delay_seconds(failures, chance=_JITTER.random(), asked_for=error.retry_after)
+                wait = delay_seconds(failures, chance=JITTER.random(), asked_for=error.retry_after)
                 if until is not None and self._clock() + wait > until:
                     raise UnreachableError(f"the task endpoint cannot be reached: {error}") from error
             self._pause(wait)

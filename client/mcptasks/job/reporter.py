@@ -6,14 +6,13 @@ arrive at any time. What the newest value is and when it is sent is the backgrou
 
 import os
 import queue
-import random
 import sys
 import threading
 import time
 from collections.abc import Callable
 from typing import Final
 
-from .backoff import delay_seconds
+from .backoff import JITTER, delay_seconds
 from .endpoint import NotNowError, Request
 from .errors import RefusedError
 
@@ -23,7 +22,6 @@ INTERVAL_SECONDS: Final = 0.25
 Send = Callable[[Request], object]
 LOOK: Final = Request(method="GET")
 """Not a value, but a look at the task: is it being stopped?"""
-_JITTER: Final = random.Random()  # noqa: S311  # no secret; and a program that seeds `random` gets its own numbers
 
 
 class Reporter:
@@ -112,7 +110,7 @@ class _Sender:
             self._send(request)
         except NotNowError as error:
             self._failures += 1
-            wait = delay_seconds(self._failures, chance=_JITTER.random(), asked_for=error.retry_after)
+            wait = delay_seconds(self._failures, chance=JITTER.random(), asked_for=error.retry_after)
             self._not_before = self._clock() + wait
             return
         except RefusedError as error:
