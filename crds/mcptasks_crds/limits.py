@@ -59,7 +59,7 @@ QUESTION_MESSAGE_STORED_BYTES: Final = 4 * KIB
 """One question's message."""
 QUESTION_SCHEMA_STORED_BYTES: Final = 16 * KIB
 """One question's form schema."""
-QUESTIONS_STORED_BYTES: Final = 64 * KIB
+QUESTIONS_STORED_BYTES: Final = 48 * KIB
 """The messages and schemas of all questions that a task's pods ask."""
 TOOL_QUESTIONS_STORED_BYTES: Final = 32 * KIB
 """All questions that a tool asks before its pod starts: messages, schemas (as JSON text) and who approves."""
