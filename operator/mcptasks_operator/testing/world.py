@@ -13,11 +13,11 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind, Kube, NotFoundError
 from mcptasks_crds.phases import Phase
+from mcptasks_devcluster.proxy import FaultProxy
 from mcptasks_operator.service import Operator
 from mcptasks_operator.settings import Settings
 
 from .kubelet import FakeKubelet
-from .proxy import FaultProxy
 
 PATIENCE_SECONDS: Final = 40.0
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcptasks_crds.kube import Kube
+from mcptasks_devcluster.proxy import FaultProxy
 from mcptasks_operator.testing.kubelet import FakeKubelet
-from mcptasks_operator.testing.proxy import FaultProxy
 from mcptasks_operator.testing.world import World
 
 

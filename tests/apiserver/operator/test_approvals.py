@@ -18,8 +18,8 @@ from mcptasks_crds.kube import EVENTS, POLICIES, POLICY_BINDINGS, TASKS, Kube
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.programs import program
+from mcptasks_devcluster.proxy import FaultProxy
 from mcptasks_operator.testing.kubelet import FakeKubelet
-from mcptasks_operator.testing.proxy import FaultProxy
 from mcptasks_operator.testing.world import World
 
 pytestmark = pytest.mark.apiserver

@@ -8,7 +8,7 @@ from mcptasks_crds import names
 from mcptasks_crds.kube import EVENTS, JOBS, TASKS
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_operator.testing.proxy import Fault
+from mcptasks_devcluster.proxy import Fault
 from mcptasks_operator.testing.world import World
 
 pytestmark = pytest.mark.apiserver

@@ -11,7 +11,7 @@ from mcptasks_crds import limits, names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS
 from mcptasks_crds.phases import Phase
-from mcptasks_operator.testing.proxy import Fault
+from mcptasks_devcluster.proxy import Fault
 from mcptasks_operator.testing.world import World, condition
 
 pytestmark = pytest.mark.apiserver

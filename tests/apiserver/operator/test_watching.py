@@ -11,10 +11,10 @@ from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, TASKS, Kind, Kube
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.proxy import Fault
 from mcptasks_operator.errors import InstallationError
 from mcptasks_operator.service import Operator
 from mcptasks_operator.settings import Settings
-from mcptasks_operator.testing.proxy import Fault
 from mcptasks_operator.testing.world import World
 
 pytestmark = pytest.mark.apiserver

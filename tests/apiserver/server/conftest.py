@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 from mcptasks_crds.kube import TASKS, Kube
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_operator.testing.proxy import FaultProxy
+from mcptasks_devcluster.proxy import FaultProxy
 from mcptasks_server.app import create_app
 from mcptasks_server.caller import NoAuthentication
 from mcptasks_server.cluster.backend import Backend

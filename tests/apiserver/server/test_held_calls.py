@@ -11,7 +11,7 @@ import pytest
 from mcptasks_crds.kube import TASKS, Kube
 from mcptasks_crds.task import McpTask
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_operator.testing.proxy import Fault, FaultProxy
+from mcptasks_devcluster.proxy import Fault, FaultProxy
 from mcptasks_server.cluster.backend import Backend
 from mcptasks_server.signing import Signer
 from mcptasks_server.testing.answers import Stream

@@ -10,7 +10,7 @@ import pytest
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TASKS, GoneError, Kind, Kube
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_operator.testing.proxy import Fault, FaultProxy
+from mcptasks_devcluster.proxy import Fault, FaultProxy
 from mcptasks_server.caller import ANONYMOUS
 from mcptasks_server.cluster.backend import Backend
 from mcptasks_server.testing.answers import Stream

@@ -8,7 +8,7 @@ from mcptasks_crds.asking import open_questions
 from mcptasks_crds.kube import TASKS, Kube
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_operator.testing.proxy import FaultProxy
+from mcptasks_devcluster.proxy import FaultProxy
 from mcptasks_server.caller import ANONYMOUS
 from mcptasks_server.cluster.backend import Backend
 from mcptasks_server.projection import result_text

@@ -16,7 +16,7 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.kube import PODS, TASKS, Kube
 from mcptasks_crds.task import McpTask
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_operator.testing.proxy import FaultProxy
+from mcptasks_devcluster.proxy import FaultProxy
 from mcptasks_server.cluster.backend import Backend
 from mcptasks_server.metrics import Metrics
 from mcptasks_server.taskendpoint.app import create_task_app

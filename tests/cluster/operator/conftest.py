@@ -9,8 +9,8 @@ import pytest
 from mcptasks_crds.kube import Kube
 from mcptasks_devcluster.productimage.base import base_image
 from mcptasks_devcluster.productimage.engines import find_engine
+from mcptasks_devcluster.proxy import FaultProxy
 from mcptasks_operator.testing.kubelet import FakeKubelet
-from mcptasks_operator.testing.proxy import FaultProxy
 from mcptasks_operator.testing.world import World
 
 

@@ -9,7 +9,7 @@ import pytest
 from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS
 from mcptasks_crds.phases import Phase
-from mcptasks_operator.testing.proxy import Fault
+from mcptasks_devcluster.proxy import Fault
 from mcptasks_operator.testing.world import World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
