@@ -3,7 +3,7 @@
 `kubernetes.aio` brings what is hard (kubeconfig, in-cluster tokens and their renewal, TLS, exec plugins); its generated
 methods are not used, for they cost a model per object and choose patch types that custom resources do not have.
 
-This module does the package's only I/O; nothing else in the package imports it.
+This module does the package's only I/O; in the package, `podlogs` alone imports it.
 """
 
 import asyncio

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 
+from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.tool import McpTool
@@ -103,18 +104,6 @@ class JobView:
     """When a Job that was held back was let start."""
     execution: Execution | None
     """None where the annotation is missing or unreadable, as on a Job that is not ours."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogSeen:
-    """The end of the container's log."""
-
-    text: str
-    """At most 64 KiB, the last part, decoded with replacement."""
-    is_whole: bool
-    """Whether nothing was cut off before it of what the node still had: of a rotated log, that is the newest file."""
-    unreadable: str = ""
-    """Why it could not be read; empty where it was."""
 
 
 @dataclass(frozen=True, kw_only=True)

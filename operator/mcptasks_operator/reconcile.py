@@ -10,6 +10,8 @@ import structlog
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, TASKS, ConflictError, KubeError, NotFoundError
+from mcptasks_crds.logtails import LogSeen
+from mcptasks_crds.podlogs import LogReader
 from mcptasks_crds.task import McpTask, TaskStatus
 
 from .admission import AnswerPolicy
@@ -18,9 +20,8 @@ from .catalogue import Catalogue
 from .decide import decide
 from .decision import ConfirmJob, ConfirmPods, CreateJob, Decision, Need, ReadLog, ReadPolicy, ReleaseJob
 from .errors import UnsettledError
-from .logs import LogReader
 from .metrics import Metrics
-from .observation import Absent, JobView, LogSeen, Observation, PodSeen, PolicySeen, Refusal
+from .observation import Absent, JobView, Observation, PodSeen, PolicySeen, Refusal
 from .observe import job_view, pods_seen
 from .store import Store
 

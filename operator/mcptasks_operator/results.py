@@ -9,12 +9,13 @@ from dataclasses import replace
 from typing import Final
 
 from mcptasks_crds import limits
+from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import TaskResult
 
 from .decision import ReadLog
-from .observation import LogSeen, Termination
+from .observation import Termination
 from .situation import NEVER_RAN, Situation
 from .structured import Rejected, check, last_line
 from .toolresults import fitting_tail, structured_result, text_result

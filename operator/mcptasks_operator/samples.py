@@ -3,12 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.metadata import Metadata
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import JobSeen, McpTask, TaskSpec, TaskStatus, ToolReference
 from mcptasks_crds.tool import READY, Condition, McpTool, ToolJob, ToolSpec, ToolStatus
 
-from .observation import ContainerSeen, Execution, JobView, LogSeen, Observation, PodSeen, PolicySeen, Termination
+from .observation import ContainerSeen, Execution, JobView, Observation, PodSeen, PolicySeen, Termination
 
 NOW: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TASK: Final = "mt-aaaaaaaaaaaaaaaaaaaaaaaaaa"

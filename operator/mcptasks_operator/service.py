@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from mcptasks_crds.kube import Kube, RetryableError
+from mcptasks_crds.podlogs import LogReader
 
 from .admission import AnswerPolicy
 from .apply import Applier
@@ -20,7 +21,6 @@ from .handlers import Intake
 from .journal import Journal
 from .keys import Key
 from .leadership import Alone, Leadership
-from .logs import LogReader
 from .metered import MeteredCluster
 from .metrics import Metrics
 from .probes import Checks, create_app, listening

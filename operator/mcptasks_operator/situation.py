@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import JobSeen, McpTask, Stopping, TaskStatus
 
-from .observation import Absent, ContainerSeen, Execution, JobView, LogSeen, Observation, PodSeen, Termination
+from .observation import Absent, ContainerSeen, Execution, JobView, Observation, PodSeen, Termination
 
 NEVER_RAN: Final = frozenset({"StartError", "ContainerCannotRun"})
 """The kubelet's words for a container whose command could not be started (containerd and CRI-O, Docker)."""

@@ -7,12 +7,12 @@ from typing import Any
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS
+from mcptasks_crds.podlogs import LogReader
 from mcptasks_crds.times import format_time
 from mcptasks_operator.admission import AnswerPolicy
 from mcptasks_operator.apply import Applier
 from mcptasks_operator.catalogue import Catalogue
 from mcptasks_operator.leadership import Alone, Leadership
-from mcptasks_operator.logs import LogReader
 from mcptasks_operator.metrics import Metrics
 from mcptasks_operator.reconcile import TaskReconciler
 from mcptasks_operator.store import KINDS, Store

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcptasks_crds import podlogs
 from mcptasks_crds.kube import PODS, KubeError, NotFoundError, RejectedError, RetryableError
-from mcptasks_operator import logs
-from mcptasks_operator.logs import FIRST_LINES, TAIL_BYTES, LogReader, Tail
+from mcptasks_crds.logtails import TAIL_BYTES, Tail
+from mcptasks_crds.podlogs import FIRST_LINES, LogReader
 from mcptasks_operator.testing.cluster import FakeCluster
 
 MIB = 1024 * 1024
@@ -143,7 +144,7 @@ class Broken(FakeCluster):
 
 @pytest.fixture
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(podlogs, "PAUSES_SECONDS", (0.0, 0.0))
 
 
 @pytest.mark.usefixtures("impatience")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mcptasks_crds.asking import open_questions
+from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.phases import Phase, may_follow
 from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
@@ -43,7 +44,6 @@ from mcptasks_operator.observation import (
     Absent,
     ContainerSeen,
     JobView,
-    LogSeen,
     Observation,
     PodSeen,
     PolicySeen,

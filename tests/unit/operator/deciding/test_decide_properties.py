@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mcptasks_crds import jsontext, limits
 from mcptasks_crds.asking import open_questions
 from mcptasks_crds.forms import violation_of_answer
+from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.phases import Phase, may_follow
 from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
@@ -47,7 +48,6 @@ from mcptasks_operator.observation import (
     ContainerSeen,
     Execution,
     JobView,
-    LogSeen,
     Observation,
     PodSeen,
     PolicySeen,

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from mcptasks_crds import limits
 from mcptasks_crds.jsontext import members
+from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import Stopping, TaskStatus
 from mcptasks_operator.decide import decide
-from mcptasks_operator.observation import ContainerSeen, LogSeen
+from mcptasks_operator.observation import ContainerSeen
 from mcptasks_operator.samples import ago, ended, execution, job, log, observation, pod, running, status, task
 
 SCHEMA = json.dumps({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]})
