@@ -12,10 +12,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from . import jsontext, names
-from .pointers import resolve
+from .secretarguments import secret_properties
 
 ARGUMENTS_KEY: Final = "arguments.json"
 """The file's name in the pod, and the Secret's key, of the whole arguments as JSON."""
+ARGUMENTS_FILE: Final = f"{names.CONTRACT_PATH}/{ARGUMENTS_KEY}"
+"""The file itself, which `$MCPTASK_ARGUMENTS` names."""
 
 MAX_VALUE_BYTES: Final = 32 * 1024
 """Longest value of one variable. Linux refuses to start a program with a variable of 128 KiB or more."""
@@ -28,10 +30,6 @@ EMPTY: Final = "{}"
 """The arguments of a call that has none."""
 
 _WRITE_ONLY: Final = "it is writeOnly, and a secret does not belong into the environment"
-_NO_SCHEMAS: Final = frozenset({"default", "const", "enum", "examples", "$defs", "definitions"})
-"""A schema's members that hold values, or schemas that count only where something refers to them."""
-_BY_NAME: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
-"""A schema's members that hold schemas under names which are no words of JSON Schema."""
 
 
 def argument_variables(input_schema: Mapping[str, Any], arguments: str = EMPTY) -> dict[str, str]:
@@ -75,34 +73,6 @@ def variable_names(input_schema: Mapping[str, Any]) -> Mapping[str, str]:
             and _name_problem(variable := names.argument_variable(each), claims=claims[variable]) is None
         }
     )
-
-
-def secret_properties(input_schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The properties whose values are secrets: those that the schema marks as `writeOnly`, or any part of them."""
-    return tuple(each for each, schema in _properties(input_schema).items() if holds_secret(schema, input_schema))
-
-
-def holds_secret(schema: object, root: Mapping[str, Any]) -> bool:
-    """Whether a part of an input schema (`root`) marks anything as `writeOnly`, references inside `root` followed."""
-    waiting, followed = [schema], set[str]()  # no recursion: schemas refer to themselves
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, list):
-            waiting.extend(each)
-        if not isinstance(each, Mapping):
-            continue
-        if each.get("writeOnly") is True:
-            return True
-        reference = each.get("$ref")
-        if isinstance(reference, str) and reference not in followed:
-            followed.add(reference)
-            waiting.append(resolve(reference, root))
-        for word, part in each.items():
-            if word in _BY_NAME and isinstance(part, Mapping):
-                waiting.extend(part.values())
-            elif word not in _NO_SCHEMAS:
-                waiting.append(part)
-    return False
 
 
 def arguments_secret_data(input_schema: Mapping[str, Any], arguments: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """JSON Schema 2020-12 for arguments and results: compiled once, checked fast, never fetched from anywhere."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -11,6 +11,9 @@ from .pointers import pointer
 
 MOST_ALTERNATIVES: Final = 10_000
 """In how many ways a schema may want one value to be looked at. A few lines can ask for 2^17 of them, each kept."""
+
+_MASK: Final = "the value"
+"""What a violation says in place of a value, where there are secrets."""
 
 
 class SchemaError(ValueError):
@@ -43,14 +46,20 @@ def _where(error: Exception) -> str:
 class Schema:
     """A compiled schema."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, Any], *, secrets: Collection[str] = ()) -> None:
         """Compile a schema, as 2020-12 unless it names another dialect.
+
+        `secrets`: properties of an object whose values are secrets. Then no violation shows a value, and of one inside
+        of a secret none says where in it.
 
         Raises:
             SchemaError: it is not valid.
         """
+        self._secrets = frozenset(secrets)
         try:
-            self._validator = jsonschema_rs.validator_for(dict(document), retriever=_refuse, validate_formats=True)
+            self._validator = jsonschema_rs.validator_for(
+                dict(document), retriever=_refuse, validate_formats=True, mask=_MASK if secrets else None
+            )
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             raise SchemaError(_where(error) + str(error).splitlines()[0]) from error
         if alternatives(document) > MOST_ALTERNATIVES:
@@ -65,13 +74,19 @@ class Schema:
         try:
             self._validator.validate(value)
         except jsonschema_rs.ValidationError as error:
-            return Violation(pointer=pointer(error.instance_path), message=error.message)
+            return self._said(error)
         except UnicodeEncodeError:
             # JSON can escape half of a surrogate pair; the validator's strings cannot hold it.
             return self.violation(_whole_characters(value))
         except ValueError:
             return Violation(pointer="", message="nested too deeply")
         return None
+
+    def _said(self, error: jsonschema_rs.ValidationError) -> Violation:
+        path = error.instance_path
+        if path and path[0] in self._secrets:  # its inner names may be secrets too
+            return Violation(pointer=pointer(path[:1]), message=f"breaks `{error.kind.name}` of its schema")
+        return Violation(pointer=pointer(path), message=error.message)
 
 
 def _whole_characters(value: object) -> object:

@@ -8,7 +8,8 @@ from typing import Any
 from mcptasks_crds import arguments, jsontext, names
 from mcptasks_crds.base import Json
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.schemas import Schema, SchemaError
+from mcptasks_crds.schemas import SchemaError
+from mcptasks_crds.secretarguments import argument_schema, secret_properties
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.tool import McpTool
 
@@ -97,14 +98,18 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool, endpoint: str | N
 
 def _check_arguments(text: str, tool: McpTool) -> None:
     try:
-        jsontext.members(text)  # an object, no member twice
-        violation = Schema(tool.spec.input_schema).violation(jsontext.parse(text))
+        given = jsontext.members(text)  # an object, no member twice
+        violation = argument_schema(tool.spec.input_schema).violation(jsontext.parse(text))
     except jsontext.JsonTextError as error:
         raise JobRefusedError(Reason.ARGUMENTS_INVALID, f"the arguments are not a JSON object: {error}") from error
     except SchemaError as error:
         raise JobRefusedError(Reason.TOOL_INVALID, f"inputSchema: {error}") from error
     if violation is not None:
         raise JobRefusedError(Reason.ARGUMENTS_INVALID, str(violation))
+    told = [each for each in secret_properties(tool.spec.input_schema) if each in given]
+    if told:
+        message = f"{', '.join(told)}: is a secret (writeOnly) and stands in the task: give argumentsFrom, a Secret"
+        raise JobRefusedError(Reason.ARGUMENTS_INVALID, message)
 
 
 def _required_variables(template: Json, *, task: McpTask, tool: McpTool) -> frozenset[str]:

@@ -18,8 +18,6 @@ from .expansion import escape
 from .hardening import TERMINATION_MESSAGE_PATH
 from .templates import containers, main_container
 
-ARGUMENTS_FILE: Final = f"{names.CONTRACT_PATH}/{arguments.ARGUMENTS_KEY}"
-"""What `$MCPTASK_ARGUMENTS` names."""
 _ANSWERS_KEY: Final = "answers.json"
 ANSWERS_FILE: Final = f"{names.CONTRACT_PATH}/{_ANSWERS_KEY}"
 """What `$MCPTASK_ANSWERS` names."""
@@ -103,7 +101,7 @@ def _own_environment(*, task: McpTask, tool: McpTool, endpoint: str | None, is_m
     values: Mapping[str, str] = {
         "MCPTASK_ID": task.metadata.name,
         "MCPTASK_TOOL": tool.name,
-        "MCPTASK_ARGUMENTS": ARGUMENTS_FILE,
+        "MCPTASK_ARGUMENTS": arguments.ARGUMENTS_FILE,
         "MCPTASK_ANSWERS": ANSWERS_FILE,
     }
     if endpoint is not None:

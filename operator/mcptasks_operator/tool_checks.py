@@ -12,9 +12,10 @@ from typing import Any, Final
 from mcptasks_crds import arguments, limits, names
 from mcptasks_crds.forms import check_form_schema
 from mcptasks_crds.metadata import Metadata
-from mcptasks_crds.mirrored import ANNOTATION, annotations_are_valid
+from mcptasks_crds.mirrored import ANNOTATION, annotations_are_valid, mirrored_parameters
 from mcptasks_crds.questions import as_asked
 from mcptasks_crds.schemas import Schema, SchemaError
+from mcptasks_crds.secretarguments import holds_secret, secret_properties
 from mcptasks_crds.task import McpTask, TaskSpec, ToolReference
 from mcptasks_crds.tool import McpTool
 
@@ -116,12 +117,20 @@ def _schema_problems(tool: McpTool) -> Iterator[ToolProblem]:
             "properties lead to: MCP clients drop a tool that breaks this",
         )
     elsewhere = {word: part for word, part in tool.spec.input_schema.items() if word not in ("properties", *_DEFINED)}
-    if arguments.holds_secret(elsewhere, tool.spec.input_schema):
+    if holds_secret(elsewhere, tool.spec.input_schema):
         yield ToolProblem(
             fault=ToolFault.SCHEMA_UNSUPPORTED,
             field="inputSchema",
             message="writeOnly outside of properties: which arguments are secret must be said where they are named",
         )
+    secrets = secret_properties(tool.spec.input_schema)
+    for mirrored in mirrored_parameters(tool.spec.input_schema):
+        if mirrored.path[0] in secrets:
+            yield ToolProblem(
+                fault=ToolFault.SCHEMA_UNSUPPORTED,
+                field=f"inputSchema.properties.{mirrored.path[0]}",
+                message=f"{ANNOTATION} at a secret (writeOnly): a header is seen by every proxy and may be logged",
+            )
 
 
 def _question_problems(tool: McpTool) -> Iterator[ToolProblem]:

@@ -62,10 +62,13 @@ def identities(
     canonical = json.dumps(jsontext.parse(arguments), sort_keys=True, separators=(",", ":"))
     named_by = (key,) if key is not None else ("", rounds or "")  # no key is empty
     hashes = signer.digests(Purpose.IDEMPOTENCY, caller.name, tool, *named_by)
-    digests = signer.fingerprints(Purpose.ARGUMENTS, canonical)
     return tuple(
-        Identity(name=names.TASK_ID_PREFIX + each, arguments_digest=digest)
-        for each, digest in zip(hashes, digests, strict=True)
+        # The name is in the digest too: else equal secrets would show in tasks of different calls.
+        Identity(
+            name=names.TASK_ID_PREFIX + each,
+            arguments_digest=signer.fingerprints(Purpose.ARGUMENTS, each + canonical)[age],
+        )
+        for age, each in enumerate(hashes)
     )
 
 

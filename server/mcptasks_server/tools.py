@@ -10,6 +10,7 @@ from mcptasks_crds.mirrored import MirroredParameter, mirrored_parameters
 from mcptasks_crds.policy import Access, TaskSupport
 from mcptasks_crds.questions import TaskQuestion, as_asked
 from mcptasks_crds.schemas import Schema
+from mcptasks_crds.secretarguments import argument_schema
 from mcptasks_crds.tool import McpTool, ToolSpec
 
 from .caller import Caller
@@ -112,7 +113,7 @@ def make_tool(resource: McpTool) -> JobTool:
         uid=resource.metadata.uid,
         generation=resource.metadata.generation,
         input_schema=spec.input_schema,
-        arguments=Schema(spec.input_schema),
+        arguments=argument_schema(spec.input_schema),
         mirrored=mirrored_parameters(spec.input_schema),
         listed=orjson.dumps(_listed(resource)),
         retention_seconds=spec.retention_seconds,

@@ -1,12 +1,14 @@
 """The objects that the server creates. Pure."""
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 
 from mcptasks_crds import names
-from mcptasks_crds.arguments import arguments_secret_data, secret_properties
+from mcptasks_crds.arguments import arguments_secret_data
 from mcptasks_crds.base import Json
 from mcptasks_crds.limits import ARGUMENTS_INLINE_BYTES
+from mcptasks_crds.secretarguments import secret_properties
 from mcptasks_crds.task import AnswerRoad
 from mcptasks_server.caller import Caller
 from mcptasks_server.tasks import NewTask
@@ -60,9 +62,9 @@ def _of_the_call(new: NewTask, *, caller: Caller) -> Json:
     return {name: value for name, value in optional.items() if value}
 
 
-def arguments_secret(name: str, new: NewTask, *, task_uid: str) -> Json:
+def arguments_secret(name: str, *, task_uid: str, input_schema: Mapping[str, Any], arguments: str) -> Json:
     """The Secret with the arguments of a task: owned by it, and never changed."""
-    data = arguments_secret_data(new.input_schema, new.arguments)
+    data = arguments_secret_data(input_schema, arguments)
     owner = {"apiVersion": names.API_VERSION, "kind": names.TASK_KIND, "name": name, "uid": task_uid}
     return {
         "apiVersion": "v1",

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from mcptasks_crds.mirrored import annotations_are_valid, mirrored_parameters
 from mcptasks_crds.names import COMPANION_TOOLS, TOOL_NAME_PATTERN
 from mcptasks_crds.schemas import Schema, SchemaError
+from mcptasks_crds.secretarguments import argument_schema
 
 from .entries import CompletionEntry, Entries, PromptEntry, ResourceEntry, TemplateEntry, ToolEntry
 from .errors import PackError
@@ -285,7 +286,7 @@ def _input_schema(
 
 def _compiled(schema: Mapping[str, Any], *, where: str) -> Schema:
     try:
-        return Schema(schema)
+        return argument_schema(schema)
     except SchemaError as error:
         raise PackError(f"{where}: the input schema is not valid: {error}") from error
 

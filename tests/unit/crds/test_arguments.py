@@ -15,7 +15,6 @@ from mcptasks_crds.arguments import (
     argument_variables,
     arguments_secret_data,
     properties_without_variable,
-    secret_properties,
     variable_names,
 )
 from mcptasks_crds.jsontext import JsonTextError
@@ -128,39 +127,6 @@ def test_a_property_whose_name_makes_no_variable_is_only_in_the_file(
     assert argument_variables(input_schema, "{}") == {"ARG_X": "d"}
     assert properties_without_variable(input_schema).keys() == without
     assert variable_names(input_schema) == {"x": "ARG_X"}
-
-
-@pytest.mark.parametrize(
-    ("property_schema", "is_secret"),
-    [
-        pytest.param({"writeOnly": True}, True, id="marked itself"),
-        pytest.param({"properties": {"password": {"writeOnly": True}}}, True, id="a member of it is marked"),
-        pytest.param({"items": {"anyOf": [{}, {"writeOnly": True}]}}, True, id="one of its elements may be marked"),
-        pytest.param({"$ref": "#/$defs/secret"}, True, id="what it refers to is marked"),
-        pytest.param({"$ref": "#/$defs/list"}, True, id="what it refers to in the end is marked"),
-        pytest.param({"properties": {"default": {"writeOnly": True}}}, True, id="a member with a word's name is"),
-        pytest.param({"writeOnly": False}, False, id="marked as none"),
-        pytest.param({"properties": {"writeOnly": True}}, False, id="a member is called so"),
-        pytest.param({"default": {"writeOnly": True}}, False, id="the word is in a value"),
-        pytest.param({"$ref": "#/$defs/plain"}, False, id="what it refers to is plain"),
-        pytest.param({"$ref": "#/nowhere/at/all"}, False, id="what it refers to is not there"),
-        pytest.param({"$ref": "https://example.com/secret"}, False, id="what it refers to is elsewhere"),
-        pytest.param(True, False, id="a schema that is true"),
-    ],
-)
-def test_a_secret_never_gets_into_the_environment(property_schema: Any, is_secret: bool) -> None:
-    definitions = {
-        "secret": {"writeOnly": True},
-        "plain": {"items": {"$ref": "#/$defs/plain"}},
-        "list": {"items": {"anyOf": [{"$ref": "#/$defs/list"}, {"$ref": "#/$defs/secret"}]}},
-    }
-    input_schema = schema(token=property_schema, x={}) | {"$defs": definitions}
-
-    variables = argument_variables(input_schema, '{"token": "s3cret", "x": 1}')
-
-    assert variables == {"ARG_X": "1"} | ({} if is_secret else {"ARG_TOKEN": "s3cret"})
-    assert secret_properties(input_schema) == (("token",) if is_secret else ())
-    assert ("token" in variable_names(input_schema)) is not is_secret
 
 
 @pytest.mark.parametrize(

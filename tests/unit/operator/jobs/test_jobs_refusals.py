@@ -195,6 +195,18 @@ def test_arguments_in_a_secret_are_not_checked(make_tool: Make, make_task: Make)
     assert render(make_task(None, argumentsFrom={"secretName": "s"}), tool)["kind"] == "Job"
 
 
+def test_a_secret_that_stands_in_the_task_is_refused_and_not_quoted(make_tool: Make, make_task: Make) -> None:
+    """Somebody wrote it there by hand, or the tool was edited since it was called."""
+    tool = make_tool(properties={"token": {"type": "string", "maxLength": 9, "writeOnly": True}, "n": {}})
+
+    for text in ('{"token": "hunter2"}', '{"token": "hunter2 and more of it"}'):
+        reason, message = refusal(make_task(text), tool)
+        assert reason is Reason.ARGUMENTS_INVALID
+        assert "token" in message
+        assert "hunter2" not in message
+    assert render(make_task('{"n": 1}'), tool)["kind"] == "Job"
+
+
 def test_an_invalid_schema_is_the_tools_fault(make_tool: Make, make_task: Make) -> None:
     reason, message = refusal(make_task(), make_tool(inputSchema={"type": "nonsense"}))
 

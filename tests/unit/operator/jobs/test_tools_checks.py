@@ -160,6 +160,38 @@ def test_a_named_secret_is_only_in_the_file(make_tool: Make) -> None:
     assert "token: it is writeOnly" in (environment_gap(tool) or "")
 
 
+def test_a_secret_must_not_stand_in_a_header(make_tool: Make) -> None:
+    token = {"type": "string", "x-mcp-header": "Token"}
+    nested = {"type": "object", "properties": {"token": token | {"writeOnly": True}}}
+    fine = make_tool(inputSchema={"type": "object", "properties": {"token": token, "other": {"writeOnly": True}}})
+
+    assert tool_problems(fine) == ()
+    for name, schema in (("token", token | {"writeOnly": True}), ("login", nested)):
+        (problem,) = tool_problems(make_tool(inputSchema={"type": "object", "properties": {name: schema}}))
+        assert problem.fault is ToolFault.SCHEMA_UNSUPPORTED
+        assert problem.field == f"inputSchema.properties.{name}"
+        assert "x-mcp-header at a secret" in problem.message
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"additionalProperties": {"writeOnly": True}},
+        {"patternProperties": {"^x": {"writeOnly": True}}},
+        {"allOf": [{"properties": {"a": {"writeOnly": True}}}]},
+        {"$ref": "#/$defs/arguments", "$defs": {"arguments": {"properties": {"a": {"writeOnly": True}}}}},
+        {"$ref": "#anchor", "$defs": {"a": {"$anchor": "anchor", "properties": {"a": {"writeOnly": True}}}}},
+        {"writeOnly": True},
+    ],
+    ids=str,
+)
+def test_a_secret_without_a_name_of_its_own_is_refused(elsewhere: dict[str, Any], make_tool: Make) -> None:
+    (problem,) = tool_problems(make_tool(inputSchema={"type": "object", "properties": {"a": {}}} | elsewhere))
+
+    assert problem.fault is ToolFault.SCHEMA_UNSUPPORTED
+    assert "writeOnly outside of properties" in problem.message
+
+
 @pytest.mark.parametrize("place", ["template", "inputSchema", "outputSchema", "questions"])
 def test_a_tool_that_is_nested_too_deeply_is_a_problem_and_no_crash(
     place: str, make_tool: Make, make_pod: Make

@@ -43,6 +43,15 @@ def test_a_name_is_a_task_id_and_depends_on_caller_tool_and_key() -> None:
     assert _identity(signer).name == found[0]
 
 
+def test_equal_arguments_of_two_calls_have_nothing_in_common_that_anybody_could_see() -> None:
+    """Else a secret could be guessed by calls of one's own."""
+    signer = Signer([NEW])
+    call = {"arguments": '{"pin": "0000"}'}
+    calls = [_identity(signer, **call), _identity(signer, key="l", **call), _identity(signer, tool="sub", **call)]
+
+    assert len({each.arguments_digest for each in calls}) == len(calls)
+
+
 def test_what_an_older_key_made_is_looked_for_too() -> None:
     made = _identity(Signer([OLD]))
     rotated = identities(Signer([NEW, OLD]), caller=WHO, tool="add", key="k", arguments="{}")
