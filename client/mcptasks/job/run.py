@@ -62,7 +62,7 @@ def _run(
     output_schema: Mapping[str, Any] | None,
 ) -> int:
     files = {name: directory / f"{name}.json" for name in ("arguments", "answers")}
-    result_file = directory / "result"
+    desk.arguments_file, result_file = str(files["arguments"]), directory / "result"
     stand_in = StandIn(desk, directory=directory)
     with stand_in.serving():
         task = desk.handle("GET", f"/v1/tasks/{TASK_ID}", {"authorization": f"Bearer {desk.token}"}, b"")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
+from pathlib import Path
 from threading import Event, Lock
 from typing import Any, Final, NoReturn, TypeVar, overload
 
@@ -85,14 +86,20 @@ class Task:
         Raises:
             ArgumentsError: there are none, or they cannot be read.
         """
-        file = self._environment.arguments_file
-        if file is not None:
-            return arguments.read_arguments(file.read_text("utf-8"))
-        endpoint = self._endpoint
-        found = None if endpoint is None else endpoint.request(Request(method="GET")).body.get("arguments")
-        if not isinstance(found, dict):
+        file, endpoint = self._environment.arguments_file, self._endpoint
+        if file is None and endpoint is not None:  # somebody has taken the variable away
+            told = endpoint.request(Request(method="GET")).body
+            found, path = told.get("arguments"), told.get("argumentsFile")
+            if isinstance(found, dict):
+                return found
+            file = Path(path) if isinstance(path, str) else None
+        if file is None:
             raise ArgumentsError("$MCPTASK_ARGUMENTS is not set: on your own machine, use python -m mcptasks.job.run")
-        return found
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ArgumentsError(f"the arguments' file {file} cannot be read: {type(error).__name__}") from error
+        return arguments.read_arguments(text)
 
     def arguments_as(self, model: type[T]) -> T:
         """The arguments as a dataclass or pydantic model of your own.

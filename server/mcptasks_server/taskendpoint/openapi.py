@@ -171,14 +171,15 @@ def _schemas() -> Json:
         "Nothing": {"type": "object"},
         "Seen": _object(("cancelRequested",), {"cancelRequested": {"type": "boolean"}}),
         "Task": _object(
-            ("taskId", "tool", "arguments", "answers", "cancelRequested"),
+            ("taskId", "tool", "arguments", "argumentsFile", "answers", "cancelRequested"),
             {
                 "taskId": {"type": "string"},
                 "tool": {"type": "string"},
                 "arguments": {
                     "type": ["object", "null"],
-                    "description": "As the client wrote them; null where they are only in `$MCPTASK_ARGUMENTS`.",
+                    "description": "As the client wrote them; null where they are only in `argumentsFile`.",
                 },
+                "argumentsFile": {"type": "string", "description": "The file in the pod that always has them."},
                 "answers": {"type": "object", "additionalProperties": _reference("Answer")},
                 "cancelRequested": {"type": "boolean"},
             },

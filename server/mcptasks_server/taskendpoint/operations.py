@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from mcptasks_crds import limits
+from mcptasks_crds.arguments import ARGUMENTS_FILE
 from mcptasks_crds.asking import answer_for, is_being_stopped, pod_questions
 from mcptasks_crds.limits import stored_bytes
 from mcptasks_crds.task import McpTask, Question, Report
@@ -64,6 +65,7 @@ class Operations:
             "tool": task.spec.tool.name,
             # Those in a Secret are not ours to read: they are in the pod's own file.
             "arguments": None if arguments is None else orjson.Fragment(arguments),
+            "argumentsFile": ARGUMENTS_FILE,
             "answers": {key: orjson.Fragment(text) for key, text in answers.items()},
             **_seen(task),
         }

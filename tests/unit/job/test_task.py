@@ -1,5 +1,6 @@
 """What a tool can do with its task, against the endpoint's stand-in."""
 
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,6 +48,20 @@ def test_it_knows_what_it_is_and_what_was_asked_of_it(bench: Any) -> None:
 
 def test_the_arguments_come_from_the_endpoint_where_there_is_no_file(bench: Any) -> None:
     assert Task(bench.environment(MCPTASK_ARGUMENTS="")).arguments == {"n": 3}
+
+
+def test_arguments_that_the_endpoint_does_not_have_are_in_the_file_that_it_names(bench: Any, tmp_path: Path) -> None:
+    """Those of a tool with secrets are in no answer; and a program may have lost the variable that names the file."""
+    (tmp_path / "secret.json").write_text('{"password": "hunter2"}')
+    told = {"arguments": None, "argumentsFile": str(tmp_path / "secret.json")}
+    bench.desk.after.append(Reply(status=200, body=json.dumps(told).encode()))
+
+    assert Task(bench.environment(MCPTASK_ARGUMENTS="")).arguments == {"password": "hunter2"}
+
+
+def test_a_file_of_arguments_that_cannot_be_read_is_an_error_that_names_it(bench: Any, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentsError, match=r"gone\.json cannot be read: FileNotFoundError"):
+        _ = Task(bench.environment(MCPTASK_ARGUMENTS=str(tmp_path / "gone.json"))).arguments
 
 
 def test_answers_that_were_given_before_the_start_are_there(bench: Any, tmp_path: Path) -> None:

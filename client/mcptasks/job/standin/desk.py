@@ -43,6 +43,8 @@ class Desk:
     ) -> None:
         """`arguments`: as JSON text. `told` gets each progress."""
         self.task_id, self.tool, self.token = task_id, tool, secrets.token_urlsafe(24)
+        self.arguments_file: str | None = None
+        """Where they are as a file."""
         self._arguments, self._answers, self._told = arguments, answers, told
         self._changed = threading.Condition()
         self._asked: dict[str, dict[str, Any]] = {}
@@ -118,6 +120,7 @@ class Desk:
             told = {
                 "taskId": self.task_id,
                 "tool": self.tool,
+                "argumentsFile": self.arguments_file,
                 "answers": self._answered,
                 "cancelRequested": self.is_cancelled,
             }

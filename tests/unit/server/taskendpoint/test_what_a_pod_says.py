@@ -35,7 +35,9 @@ async def test_a_pod_reads_its_arguments_as_its_client_wrote_them(store: InMemor
 async def test_arguments_in_a_secret_are_the_pods_own_to_read(store: InMemoryReports, pod_of: MakePod) -> None:
     task = store.add(arguments=None, argumentsFrom={"secretName": "s"})
 
-    assert (await pod_of(task).get()).body["arguments"] is None
+    said = (await pod_of(task).get()).body
+
+    assert (said["arguments"], said["argumentsFile"]) == (None, "/mcptask/arguments.json")
 
 
 async def test_a_pod_learns_that_it_is_to_stop(store: InMemoryReports, pod: PodClient, task_id: str) -> None:
