@@ -38,6 +38,8 @@ class Reason(StrEnum):
     """The tool's definition cannot be run as a Job; the tool's own condition says why."""
     ARGUMENTS_INVALID = "ArgumentsInvalid"
     """The arguments are no JSON object, or break the tool's input schema (a task that was written by hand)."""
+    ARGUMENTS_LOST = "ArgumentsLost"
+    """The Secret with the arguments is not there: it was never made, or somebody deleted it."""
     JOB_REJECTED = "JobRejected"
     """The API server refused the Job."""
     JOB_NAME_TAKEN = "JobNameTaken"

@@ -29,6 +29,7 @@ from .ending import (
 from .executions import backstop_seconds
 from .expiry import renewal
 from .holding import is_held_back
+from .lostarguments import arguments_are_lost, next_look
 from .observation import Observation
 from .podquestions import asks, next_expiry, will_have_waited
 from .situation import Situation
@@ -51,6 +52,7 @@ LADDER: Final[tuple[Callable[[Situation], Verdict | None], ...]] = (
     ended_by_itself,  # retries: a failure that is not the last attempt's passes on from here
     cancel_is_wanted,
     job_is_gone,
+    arguments_are_lost,
     is_held_back,  # and here its queue, or Kueue, will hold it back too
     job_passed_its_deadline,
     pod_failed,
@@ -125,7 +127,7 @@ def _extend_job(situation: Situation) -> tuple[Action, ...]:
 def _earliest(situation: Situation, status: TaskStatus, until: datetime | None) -> datetime:
     assert status.expires_at is not None
     lease = renewal(situation.task, status.expires_at)
-    return min(filter(None, (lease, until, next_expiry(situation))))
+    return min(filter(None, (lease, until, next_expiry(situation), next_look(situation))))
 
 
 def _end(situation: Situation, verdict: End) -> Decision:

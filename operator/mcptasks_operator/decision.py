@@ -25,6 +25,14 @@ class ConfirmPods:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConfirmArguments:
+    """Ask the API server whether the Secret with the arguments exists, without reading it."""
+
+    since: datetime
+    """An answer from that moment or later will do."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CreateJob:
     """Render the Job from the tool and create it; adopt one that is already there and ours."""
 
@@ -53,7 +61,7 @@ class ReadPolicy:
     """Ask the API server whether the admission policy for answers is in force."""
 
 
-Need = ConfirmJob | ConfirmPods | CreateJob | ReleaseJob | ReadLog | ReadPolicy
+Need = ConfirmJob | ConfirmPods | ConfirmArguments | CreateJob | ReleaseJob | ReadLog | ReadPolicy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,6 +123,23 @@ class Absent(Enum):
     """The API server was asked: there is none."""
 
 
+class Presence(Enum):
+    """Whether the Secret with a task's arguments is there."""
+
+    THERE = auto()
+    MISSING = auto()
+    UNKNOWN = auto()
+    """The API server would not say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArgumentsSeen:
+    """What was learned of the Secret with a task's arguments."""
+
+    presence: Presence
+    at: datetime
+
+
 @dataclass(frozen=True, kw_only=True)
 class PolicySeen:
     """The admission policy that judges who answers."""
@@ -150,3 +167,5 @@ class Observation:
     """Why the Job was refused, once a decision has asked for it."""
     policy: PolicySeen | None = None
     """The admission policy for answers, once a decision has asked for it."""
+    arguments: ArgumentsSeen | None = None
+    """What is known of the Secret with the arguments, once a decision has asked for it."""

@@ -18,11 +18,22 @@ from .admission import AnswerPolicy
 from .apply import Applier
 from .catalogue import Catalogue
 from .decide import decide
-from .decision import ConfirmJob, ConfirmPods, CreateJob, Decision, Need, ReadLog, ReadPolicy, ReleaseJob
+from .decision import (
+    ConfirmArguments,
+    ConfirmJob,
+    ConfirmPods,
+    CreateJob,
+    Decision,
+    Need,
+    ReadLog,
+    ReadPolicy,
+    ReleaseJob,
+)
 from .errors import UnsettledError
 from .metrics import Metrics
-from .observation import Absent, JobView, Observation, PodSeen, PolicySeen, Refusal
+from .observation import Absent, ArgumentsSeen, JobView, Observation, PodSeen, PolicySeen, Refusal
 from .observe import job_view, pods_seen
+from .secretprobe import SecretProbe
 from .store import Store
 
 MOST_NEEDS: Final = 8
@@ -43,6 +54,7 @@ class Facts:
     log: LogSeen | None = None
     refusal: Refusal | None = None
     policy: PolicySeen | None = None
+    arguments: ArgumentsSeen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +67,7 @@ class TaskReconciler:
     logs: LogReader
     metrics: Metrics
     policy: AnswerPolicy
+    secrets: SecretProbe
     clock: Callable[[], datetime]
 
     async def reconcile(self, name: str) -> float | None:
@@ -109,6 +122,7 @@ class TaskReconciler:
             log=facts.log,
             refusal=facts.refusal,
             policy=facts.policy,
+            arguments=facts.arguments,
         )
 
     def _pods(self, task: McpTask, job: JobView | Absent) -> tuple[PodSeen, ...]:
@@ -130,7 +144,9 @@ class TaskReconciler:
             case _:
                 return job_view(seen, task_uid=task.metadata.uid)
 
-    async def _meet(self, need: Need, observation: Observation, facts: Facts) -> Facts:
+    async def _meet(  # noqa: PLR0911  # one for each need
+        self, need: Need, observation: Observation, facts: Facts
+    ) -> Facts:
         match need:
             case ConfirmJob():
                 found = await self.applier.find_job(observation.task)
@@ -138,6 +154,8 @@ class TaskReconciler:
             case ConfirmPods():
                 await self.applier.find_pods(observation.task)
                 return replace(facts, pods_confirmed=True)
+            case ConfirmArguments():
+                return replace(facts, arguments=await self._look_for_arguments(observation.task, need))
             case CreateJob():
                 return _with_job(facts, await self.applier.create_job(observation.task, observation.tool))
             case ReleaseJob():
@@ -148,6 +166,10 @@ class TaskReconciler:
                 return replace(facts, log=await self.logs.read(need.pod, need.container))
             case _:
                 assert_never(need)
+
+    async def _look_for_arguments(self, task: McpTask, need: ConfirmArguments) -> ArgumentsSeen:
+        assert task.spec.arguments_from is not None
+        return await self.secrets.look(task.spec.arguments_from.secret_name, since=need.since)
 
     async def _after(self, task: McpTask, decision: Decision) -> None:
         """Do all that comes after, so that one thing's failure is not another's; then say what failed first."""

@@ -26,6 +26,7 @@ from .metrics import Metrics
 from .probes import Checks, create_app, listening
 from .reconcile import TaskReconciler
 from .resync import Resync
+from .secretprobe import SecretProbe
 from .settings import Settings
 from .startup import watch
 from .store import Store
@@ -78,6 +79,7 @@ class Operator:
             logs=LogReader(cluster=metered, namespace=namespace),
             metrics=self.metrics,
             policy=AnswerPolicy(cluster=metered, namespace=namespace, name=self.settings.answer_policy),
+            secrets=SecretProbe(cluster=metered, namespace=namespace, clock=_now),
             clock=_now,
         )
         self._tools = ToolReconciler(

@@ -16,8 +16,7 @@ _IMAGE_IS_INVALID: Final = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 _IMAGE_WAITS: Final = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}
 )
-_CREATING: Final = "ContainerCreating"
-_STARTS: Final = frozenset({"", _CREATING, "PodInitializing"})
+_STARTS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 _QUIET: Final = timedelta(seconds=3)
 """How long a start that goes well is not worth a word: most are over by then, and each word is a write."""
 
@@ -32,7 +31,7 @@ def image_is_invalid(situation: Situation) -> Verdict | None:
 
 def start_deadline_is_over(situation: Situation) -> Verdict | None:
     """The container did not run in time."""
-    if situation.started_at is not None or situation.now < _start_deadline(situation):
+    if situation.started_at is not None or situation.now < start_deadline(situation):
         return None
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())  # it may run by now: the deadline must not lose a race with our own cache
@@ -49,7 +48,7 @@ def runs(situation: Situation) -> Verdict | None:
 
 def waits(situation: Situation) -> GoOn:
     """The container does not run yet."""
-    deadline, quiet_until = _start_deadline(situation), _began(situation) + _QUIET
+    deadline, quiet_until = start_deadline(situation), _began(situation) + _QUIET
     if _is_starting_well(situation) and situation.now < quiet_until:
         return GoOn(phase=Phase.PENDING, message="starting", until=min(deadline, quiet_until), pod_is_news=False)
     until = deadline if situation.now < deadline else None  # a container that ran once has met its deadline
@@ -65,7 +64,8 @@ def _began(situation: Situation) -> datetime:
     return situation.now if job is None else job.released_at or job.created_at
 
 
-def _start_deadline(situation: Situation) -> datetime:
+def start_deadline(situation: Situation) -> datetime:
+    """When the container must have run."""
     return _began(situation) + timedelta(seconds=situation.execution.start_deadline_seconds)
 
 
@@ -86,12 +86,7 @@ def _what_it_waits_for(situation: Situation) -> str:
         return "waiting for a node"
     if container is None:
         return f"starting on node {pod.node}"
-    words = _what_the_container_waits_for(pod.node, container.waiting_reason, container.waiting_message)
-    source = situation.task.spec.arguments_from
-    if source is not None and container.waiting_reason == _CREATING:
-        # Where nobody makes this Secret, the kubelet waits for it and says so in the pod's events alone.
-        words += f" (its arguments among them: the Secret {source.secret_name})"
-    return words
+    return _what_the_container_waits_for(pod.node, container.waiting_reason, container.waiting_message)
 
 
 def _what_the_container_waits_for(node: str, reason: str, message: str) -> str:

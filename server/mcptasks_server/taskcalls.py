@@ -90,6 +90,8 @@ class JobCall:
         )
         task = await self._find(known)
         if task is not None:
+            # Whoever made it may have died before all of it was there.
+            await self.services.tasks.restore(task, input_schema=self.tool.input_schema, arguments=self.source)
             return await _answer(self.services, self.exchange, self.door, task, is_again=True)
         plan = plan_of(self.tool, self.door, self.exchange.abilities)
         answers = await ask_first(self.exchange, plan.first, tool=self.tool)

@@ -101,6 +101,14 @@ class TaskStore(Protocol):
         """
         ...
 
+    async def restore(self, task: McpTask, *, input_schema: Mapping[str, Any], arguments: str) -> None:
+        """Make good what a `create` that was cut off half-way may have left undone: the same call has come again.
+
+        Raises:
+            RefusedError: the store does not take it.
+        """
+        ...
+
     async def get(self, task_id: str, *, caller: Caller) -> McpTask:
         """The task as it is now: never older than what this replica has written or shown of it.
 

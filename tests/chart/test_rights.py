@@ -15,6 +15,7 @@ OPERATOR = {
     ("batch", "jobs"): {"get", "list", "watch", "create", "patch", "delete"},
     ("", "pods"): {"get", "list", "watch"},
     ("", "pods/log"): {"get"},
+    ("", "secrets"): {"create"},
     ("events.k8s.io", "events"): {"create"},
 }
 SERVER = {

@@ -15,6 +15,7 @@ from mcptasks_operator.catalogue import Catalogue
 from mcptasks_operator.leadership import Alone, Leadership
 from mcptasks_operator.metrics import Metrics
 from mcptasks_operator.reconcile import TaskReconciler
+from mcptasks_operator.secretprobe import SecretProbe
 from mcptasks_operator.store import KINDS, Store
 from mcptasks_operator.tools import ToolReconciler
 
@@ -44,6 +45,7 @@ class Desk:
             logs=LogReader(cluster=self.cluster, namespace=NAMESPACE),
             metrics=self.metrics,
             policy=AnswerPolicy(cluster=self.cluster, namespace=NAMESPACE, name=self.answer_policy),
+            secrets=SecretProbe(cluster=self.cluster, namespace=NAMESPACE, clock=lambda: self.cluster.now),
             clock=lambda: self.cluster.now,
         )
         self.tools = ToolReconciler(

@@ -77,6 +77,13 @@ class KubeTaskStore:
         self._log.info("task created", task=name, tool=new.tool, caller=caller.name)
         return task
 
+    async def restore(self, task: McpTask, *, input_schema: Mapping[str, Any], arguments: str) -> None:
+        """Create the Secret, which is there already unless whoever made the task has died before that."""
+        if task.spec.arguments_from is None or is_over(task) or task.status.started_at is not None:
+            return
+        name, uid = task.metadata.name, task.metadata.uid
+        await persist(lambda: self._ensure_secret(name, uid, input_schema, arguments))
+
     async def get(self, task_id: str, *, caller: Caller) -> McpTask:
         """The task, from the cache where that is as good as the API server's own answer."""
         if not names.is_task_id(task_id):
@@ -203,16 +210,21 @@ class KubeTaskStore:
         if new.name is not None:
             check_same_call(self._reads.learn(document), new, caller=caller, now=self._clock())
         if needs_secret(new):
-            uid = document["metadata"]["uid"]
-            await self._ensure(SECRETS, None, arguments_secret(name, new, task_uid=uid))
+            await self._ensure_secret(name, document["metadata"]["uid"], new.input_schema, new.arguments)
         return document
+
+    async def _ensure_secret(self, name: str, uid: str, input_schema: Mapping[str, Any], arguments: str) -> None:
+        secret = arguments_secret(name, task_uid=uid, input_schema=input_schema, arguments=arguments)
+        await self._ensure(SECRETS, None, secret)
 
     async def _ensure(self, kind: Kind, name: str | None, manifest: Json) -> Json:
         """Create an object, or find it there. `name`: what to read then; None where nobody may (Secrets)."""
         try:
             return await self._create_or_find(kind, name, manifest)
         except (RejectedError, NotFoundError) as error:
-            self._log.error("the cluster refused an object", kind=kind.plural, error=str(error))
+            # What the API server says of a Secret might quote it.
+            words = error.reason if kind is SECRETS else str(error)
+            self._log.error("the cluster refused an object", kind=kind.plural, error=words, status=error.status)
             raise RefusedError(f"The cluster refused the task ({error.reason or error.status})") from error
 
     async def _create_or_find(self, kind: Kind, name: str | None, manifest: Json) -> Json:

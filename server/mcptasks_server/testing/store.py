@@ -61,6 +61,9 @@ class InMemoryTaskStore:
             self._merge(name, {"spec": {"cancelRequested": True}})
         return McpTask.model_validate(self.objects[name])
 
+    async def restore(self, task: McpTask, *, input_schema: Mapping[str, Any], arguments: str) -> None:
+        """Nothing is ever half-made here."""
+
     async def get(self, task_id: str, *, caller: Caller) -> McpTask:
         """The task as it is now."""
         await self._ready()

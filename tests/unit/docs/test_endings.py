@@ -11,10 +11,11 @@ from mcptasks_crds.limits import RESULT_STORED_BYTES
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import Answer, Report, Stopping
+from mcptasks_crds.task import Answer, ArgumentsSource, Report, Stopping
 from mcptasks_operator.decide import decide
-from mcptasks_operator.observation import Absent, Observation, Refusal
+from mcptasks_operator.observation import Absent, ArgumentsSeen, Observation, Presence, Refusal
 from mcptasks_operator.samples import (
+    NOW,
     ago,
     ended,
     execution,
@@ -72,6 +73,13 @@ def waits_for(reason: str, **fields: Any) -> Observation:
     return observation(task=task(status(Phase.PENDING, pod=False)), pods=(waits,), **fields)
 
 
+def without_its_secret() -> Observation:
+    source = ArgumentsSource(secret_name="mt-a-arguments")
+    waits = task(status(Phase.PENDING, pod=False), arguments=None, arguments_from=source)
+    missing = ArgumentsSeen(presence=Presence.MISSING, at=NOW)
+    return observation(task=waits, pods=(), pods_confirmed=True, arguments=missing)
+
+
 OBSERVATIONS: dict[Reason, Observation] = {
     Reason.SUCCEEDED: tool_ended(0),
     Reason.TOOL_ERROR: reported('{"content":[],"isError":true}'),
@@ -87,6 +95,7 @@ OBSERVATIONS: dict[Reason, Observation] = {
     Reason.TOOL_NOT_FOUND: fresh(tool=None),
     Reason.TOOL_INVALID: refused(Reason.TOOL_INVALID),
     Reason.ARGUMENTS_INVALID: refused(Reason.ARGUMENTS_INVALID),
+    Reason.ARGUMENTS_LOST: without_its_secret(),
     Reason.JOB_REJECTED: refused(Reason.JOB_REJECTED),
     Reason.JOB_NAME_TAKEN: fresh(job=job(is_ours=False)),
     Reason.IMAGE_INVALID: waits_for("InvalidImageName"),

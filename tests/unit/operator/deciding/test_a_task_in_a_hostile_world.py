@@ -19,11 +19,12 @@ from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.phases import Phase, may_follow
 from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import Answer, McpTask, Report, TaskStatus
+from mcptasks_crds.task import Answer, ArgumentsSource, McpTask, Report, TaskStatus
 from mcptasks_crds.tool import McpTool
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import (
     Action,
+    ConfirmArguments,
     ConfirmJob,
     ConfirmPods,
     CreateJob,
@@ -40,13 +41,16 @@ from mcptasks_operator.decision import (
     RetireJob,
     StopJob,
 )
+from mcptasks_operator.lostarguments import PATIENCE
 from mcptasks_operator.observation import (
     Absent,
+    ArgumentsSeen,
     ContainerSeen,
     JobView,
     Observation,
     PodSeen,
     PolicySeen,
+    Presence,
     Refusal,
 )
 from mcptasks_operator.podcontract import answer_of
@@ -132,6 +136,7 @@ class Facts:
     log: LogSeen | None = None
     refusal: Refusal | None = None
     policy: PolicySeen | None = None
+    arguments: ArgumentsSeen | None = None
 
 
 @dataclass
@@ -167,14 +172,19 @@ class World(RuleBasedStateMachine):
         self.pods: list[Pod] = []
         self.tool: McpTool | None = tool()
         self.history = History()
+        self.is_in_secret = self.secret_is_there = False
         self.caches = {"task": Cache([self.task]), "job": Cache([None]), "pods": Cache([()])}
 
-    @initialize(keys=st.sampled_from([(), (), ("sure",), ("sure", "who")]))
-    def the_tool_asks(self, keys: tuple[str, ...]) -> None:
+    @initialize(keys=st.sampled_from([(), (), ("sure",), ("sure", "who")]), in_secret=st.booleans())
+    def the_tool_asks(self, keys: tuple[str, ...], in_secret: bool) -> None:
+        self.is_in_secret = in_secret
+        source = ArgumentsSource(secret_name="mt-a-arguments") if in_secret else None
         question = TaskQuestion(
             message="Sure?", requested_schema=FORM, when=QuestionTime.BEFORE_START, expiry_seconds=EXPIRY
         )
-        self.task = task(created=NOW, retention_seconds=RETENTION, questions=dict.fromkeys(keys, question))
+        self.task = task(
+            created=NOW, retention_seconds=RETENTION, questions=dict.fromkeys(keys, question), arguments_from=source
+        )
         self.caches["task"] = Cache([self.task])
 
     # --- what the API server does -------------------------------------------------------------------------------
@@ -220,6 +230,19 @@ class World(RuleBasedStateMachine):
             execution=execution(start_deadline_seconds=START_DEADLINE, timeout_seconds=TIMEOUT, grace_seconds=GRACE),
         )
         self.changed()
+
+    @precondition(lambda self: self.is_in_secret)
+    @rule()
+    def the_server_makes_the_secret(self) -> None:
+        self.secret_is_there = True
+
+    @precondition(lambda self: self.secret_is_there)
+    @rule(really=SELDOM)
+    def somebody_deletes_the_secret(self, really: bool) -> None:
+        self.secret_is_there = not really
+
+    def can_start(self) -> bool:
+        return self.secret_is_there or not self.is_in_secret
 
     # --- what the Job controller does ---------------------------------------------------------------------------
 
@@ -290,7 +313,7 @@ class World(RuleBasedStateMachine):
     def a_container_runs(self) -> None:
         each = self.live_pod()
         assert each is not None
-        if not each.runs and each.doomed_since is None:
+        if not each.runs and each.doomed_since is None and self.can_start():
             self.set_pod(each, container=running(self.now), node="node-1", phase="Running")
 
     @precondition(lambda self: self.live_pod() is not None)
@@ -298,6 +321,8 @@ class World(RuleBasedStateMachine):
     def a_container_ends(self, code: int, message: str, phase_too: bool) -> None:
         each = self.live_pod()
         assert each is not None
+        if not each.runs and not self.can_start():
+            return
         started = each.container.running_since if each.container else None
         stopping = self.task is not None and self.task.status.stopping is not None
         if each.doomed_since is None and not stopping:
@@ -310,7 +335,7 @@ class World(RuleBasedStateMachine):
     def a_command_is_not_there(self) -> None:
         each = self.live_pod()
         assert each is not None
-        if not each.runs and each.doomed_since is None:
+        if not each.runs and each.doomed_since is None and self.can_start():
             each.never_ran = True
             self.set_pod(each, container=ended(128, "no such file", reason="StartError"), phase="Failed")
 
@@ -434,7 +459,7 @@ class World(RuleBasedStateMachine):
         if self.job is not None and not self.job.finished and not self.job.is_held_back:
             self.the_job_controller_looks()
         for each in self.pods:
-            if each.may_run and not each.runs and each.doomed_since is None:
+            if each.may_run and not each.runs and each.doomed_since is None and self.can_start():
                 self.set_pod(each, container=running(self.now), node="node-1", phase="Running")
         self.now += timedelta(seconds=1)
 
@@ -509,6 +534,7 @@ class World(RuleBasedStateMachine):
                 log=facts.log,
                 refusal=facts.refusal,
                 policy=facts.policy,
+                arguments=facts.arguments,
             )
             decision = decide(observation)
             if decision.need is None:
@@ -534,6 +560,9 @@ class World(RuleBasedStateMachine):
                 self.caches["job"].catch_up()
             case ReadPolicy():
                 facts.policy = PolicySeen()
+            case ConfirmArguments():
+                presence = Presence.THERE if self.secret_is_there else Presence.MISSING
+                facts.arguments = ArgumentsSeen(presence=presence, at=self.now)
             case ReadLog():
                 there = self.log_is_there and any(each.exists and each.view.name == need.pod for each in self.pods)
                 facts.log = LogSeen(text="printed" if there else "", is_whole=True, unreadable="" if there else "gone")
@@ -608,6 +637,7 @@ class World(RuleBasedStateMachine):
             Reason.JOB_FAILED: history.job_failed,
             Reason.START_DEADLINE: self.is_late() and not any(each.runs for each in self.pods),
             Reason.RESULT_LOST: 0 in exits,
+            Reason.ARGUMENTS_LOST: not self.can_start() and self.now >= NOW + PATIENCE,
             Reason.DECLINED: "declined" in self.answers(*self.task.spec.questions) and not self.pods,
             Reason.ANSWER_INVALID: "broken" in self.answers(*self.task.spec.questions) and not self.pods,
             Reason.QUESTION_EXPIRED: self.unanswered() != [] and self.nobody_answers_any_more() and not self.pods,

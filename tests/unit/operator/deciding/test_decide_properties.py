@@ -18,6 +18,7 @@ from mcptasks_crds.task import (
     Answer,
     AnswerRoad,
     AnswerSeen,
+    ArgumentsSource,
     JobSeen,
     McpTask,
     Question,
@@ -29,6 +30,7 @@ from mcptasks_crds.task import (
 )
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import (
+    ConfirmArguments,
     ConfirmJob,
     ConfirmPods,
     CreateJob,
@@ -45,12 +47,14 @@ from mcptasks_operator.decision import (
 )
 from mcptasks_operator.observation import (
     Absent,
+    ArgumentsSeen,
     ContainerSeen,
     Execution,
     JobView,
     Observation,
     PodSeen,
     PolicySeen,
+    Presence,
     Refusal,
     Termination,
 )
@@ -188,6 +192,7 @@ tasks = st.builds(
     tool_uid=st.sampled_from([None, "tool-uid", "another"]),
     tool_generation=st.sampled_from([None, 1, 2]),
     cancel_requested=st.booleans(),
+    arguments_from=st.sampled_from([None, ArgumentsSource(secret_name="mt-a-arguments")]),
     questions=st.just({}) | st.dictionaries(st.sampled_from(["a", "b"]), questions, max_size=2),
     answers=st.dictionaries(st.sampled_from(["a", "b", "c"]), answers, max_size=3),
     retention_seconds=st.integers(1, 10_000),
@@ -210,6 +215,7 @@ observations = st.builds(
     pods_confirmed=st.booleans(),
     log=st.none() | logs,
     refusal=st.none() | st.builds(Refusal, reason=st.just(Reason.JOB_REJECTED), message=words),
+    arguments=st.none() | st.builds(ArgumentsSeen, presence=st.sampled_from(Presence), at=moments),
 )
 
 
@@ -230,6 +236,8 @@ def answered(seen: Observation, decision: Decision) -> Observation:  # noqa: PLR
             return replace(seen, job=replace(seen.job, is_held_back=False, released_at=decision.need.at))
         case ReadPolicy():
             return replace(seen, policy=PolicySeen())
+        case ConfirmArguments():
+            return replace(seen, arguments=ArgumentsSeen(presence=Presence.MISSING, at=seen.now))
         case ReadLog():
             return replace(seen, log=log())
         case unknown:

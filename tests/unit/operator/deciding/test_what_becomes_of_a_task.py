@@ -6,7 +6,7 @@ import pytest
 
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import ArgumentsSource, Report, Stopping, TaskResult
+from mcptasks_crds.task import Report, Stopping, TaskResult
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import ConfirmJob, ConfirmPods, CreateJob, Need, ReadLog
 from mcptasks_operator.observation import Absent, Observation, Refusal
@@ -223,18 +223,6 @@ STANDINGS = [
         Phase.PENDING,
         None,
         "starting on node node-1: pulling the image",
-    ),
-    row(
-        "a slow start names the Secret that it may be waiting for",
-        starting(
-            {"container": waiting("ContainerCreating")},
-            task=task(
-                status(Phase.PENDING, pod=False), arguments=None, arguments_from=ArgumentsSource(secret_name="mt-1-a")
-            ),
-        ),
-        Phase.PENDING,
-        None,
-        "(its arguments among them: the Secret mt-1-a)",
     ),
     row(
         "an image that does not come is told",
