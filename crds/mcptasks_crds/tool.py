@@ -98,6 +98,19 @@ class ToolJob(Resource):
     """The pod template. The container named `tool`, else the first one, is the tool."""
 
 
+DEFAULT_QUEUED: Final = 1000
+"""Tasks of a tool that wait, where it has a queue and says no more."""
+
+
+class ToolLimits(Resource):
+    """How many of a tool's tasks may be under way."""
+
+    running: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """How many may run at the same time; the others wait in order. No limit if absent."""
+    queued: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    """How many may wait; beyond that, calls are refused. 1000 if absent, where there is a queue."""
+
+
 class ToolSpec(Resource):
     """What the tool is."""
 
@@ -117,8 +130,10 @@ class ToolSpec(Resource):
     """MCP's tool annotations, such as `readOnlyHint`."""
     icons: tuple[Mapping[str, Any], ...] | None = None
     """MCP's icons."""
+    queue_seconds: Annotated[int, Field(ge=1, le=2_592_000)] = 86_400
+    """Longest time in the queue, in seconds."""
     start_deadline_seconds: Annotated[int, Field(ge=1, le=604_800)] = 300
-    """Longest time from the Job's start to the container running."""
+    """Longest time from the Job's start, or from leaving the queue, to the container running."""
     timeout_seconds: Annotated[int, Field(ge=1, le=31_536_000)] = 3600
     """Longest time the container may run."""
     retention_seconds: Annotated[int, Field(ge=1, le=31_536_000)] = 3600
@@ -142,6 +157,8 @@ class ToolSpec(Resource):
         ),
     ] = ()
     """What is asked before the pod starts."""
+    limits: ToolLimits | None = None
+    """How many of its tasks may run, and wait, at the same time."""
     access: Access | None = None
     """Who may see and call the tool; everybody if absent."""
     job: ToolJob
@@ -153,6 +170,18 @@ class ToolSpec(Resource):
         if self.task_support is not TaskSupport.OPTIONAL or self.without_tasks is WithoutTasks.HOLD:
             return None
         return DEFAULT_HOLD_SECONDS if self.hold_seconds is None else self.hold_seconds
+
+    @property
+    def running_limit(self) -> int | None:
+        """How many of its tasks may run at the same time; None: as many as are called."""
+        return None if self.limits is None else self.limits.running
+
+    @property
+    def queued_limit(self) -> int | None:
+        """How many of its tasks may wait; None: it has no queue."""
+        if self.limits is None or self.limits.running is None:
+            return None
+        return DEFAULT_QUEUED if self.limits.queued is None else self.limits.queued
 
 
 class Condition(Resource):

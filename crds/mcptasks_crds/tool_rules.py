@@ -60,6 +60,12 @@ TOOL_RULES: Final[Rules] = {
             reason="FieldValueForbidden",
             field_path=".holdSeconds",
         ),
+        Rule(
+            rule="!has(self.limits) || !has(self.limits.queued) || has(self.limits.running)",
+            message="limits.queued goes with limits.running: without it, nothing waits",
+            reason="FieldValueForbidden",
+            field_path=".limits.queued",
+        ),
         _each_question(
             f"(each.answeredBy == '{AnsweredBy.CALLER}') != has(each.approvers)",
             "approvers go with answeredBy approvers or either, and these need them",

@@ -14,6 +14,7 @@ from .templates import MAX_GRACE_SECONDS, main_container
 
 MAX_START_DEADLINE_SECONDS: Final = 604_800
 MAX_TIMEOUT_SECONDS: Final = 31_536_000
+MAX_QUEUE_SECONDS: Final = 2_592_000
 """The bounds that a McpTool itself has."""
 
 _EXECUTION = TypeAdapter(Execution)
@@ -42,6 +43,8 @@ def execution_of(tool: McpTool, pod: Json) -> Execution:
         timeout_seconds=tool.spec.timeout_seconds,
         grace_seconds=pod["terminationGracePeriodSeconds"],
         output_schema=None if schema is None else json.dumps(schema, ensure_ascii=False, separators=(",", ":")),
+        running_limit=tool.spec.running_limit,
+        queue_seconds=tool.spec.queue_seconds,
     )
 
 
@@ -66,6 +69,8 @@ def execution_from_json(text: str) -> Execution | None:
         start_deadline_seconds=_within(1, said.start_deadline_seconds, MAX_START_DEADLINE_SECONDS),
         timeout_seconds=_within(1, said.timeout_seconds, MAX_TIMEOUT_SECONDS),
         grace_seconds=_within(0, said.grace_seconds, MAX_GRACE_SECONDS),
+        running_limit=None if said.running_limit is None else max(1, said.running_limit),
+        queue_seconds=_within(1, said.queue_seconds, MAX_QUEUE_SECONDS),
     )
 
 

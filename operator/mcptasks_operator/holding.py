@@ -1,4 +1,4 @@
-"""Rungs about a task that waits before its start: its Job is there, suspended, until each of its questions is answered.
+"""Rungs about a task that waits before its start: its Job is there, suspended, until its questions are answered.
 
 An answer never changes (the API server sees to it), so what one of them says holds for ever: a task that was declined
 was never let start, and one that was let start was never declined.
@@ -17,13 +17,14 @@ from mcptasks_crds.tool import McpTool
 from .answered import answer_that_counts, closed, rejected_for_good
 from .decision import ReleaseJob
 from .podcontract import answers_text
+from .queueing import waits_in_line
 from .results import never_ran
 from .situation import Situation
 from .verdicts import Ask, End, GoOn, Verdict, failed
 
 
 def is_held_back(situation: Situation) -> Verdict | None:
-    """The Job was made suspended and waits for an answer; its start deadline has not begun."""
+    """The Job was made suspended and waits for an answer, then for its turn; its start deadline has not begun."""
     job = situation.job
     if job is None or not job.is_held_back:
         return None
@@ -33,6 +34,7 @@ def is_held_back(situation: Situation) -> Verdict | None:
     return (
         ended_by_an_answer(situation)
         or _waits(situation)
+        or waits_in_line(situation)
         or Ask(
             need=ReleaseJob(name=job.name, uid=job.uid, answers=answers_text(_recorded(situation)), at=situation.now),
         )

@@ -66,7 +66,7 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool, endpoint: str | N
     }
     template["metadata"]["labels"].update(labels)
     execution = execution_of(tool, template["spec"])
-    waits = any(answer_of(task, key) is None for key in task.spec.questions)
+    waits = tool.spec.running_limit is not None or any(answer_of(task, key) is None for key in task.spec.questions)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -87,7 +87,7 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool, endpoint: str | N
             "backoffLimit": 0,
             "completions": 1,
             "parallelism": 1,
-            # The tool is taken as it was when it was called; the answer is waited for with the Job there already.
+            # The tool is taken as it was when it was called: what is waited for is waited for with the Job there.
             **({"suspend": True} if waits else {}),
             "podReplacementPolicy": "Failed",
             "activeDeadlineSeconds": backstop_seconds(execution),

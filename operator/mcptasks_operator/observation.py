@@ -28,6 +28,10 @@ class Execution:
     """How long the pod may take to end after it was told to."""
     output_schema: str | None
     """The tool's output schema as JSON text."""
+    running_limit: int | None = None
+    """How many of the tool's tasks may run at the same time; None: as many as are called."""
+    queue_seconds: int = 86_400
+    """How long the task may wait in the queue."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +153,22 @@ class PolicySeen:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LineSeen:
+    """The line of the task's tool, as it is for this task."""
+
+    older: int = 0
+    """How many of the tool's tasks that are not over were made before it."""
+    ahead: int = 0
+    """How many wait before it."""
+    ahead_may_start: bool = True
+    """Whether all of those may start now."""
+    running: int = 0
+    """How many of the tool's other tasks run."""
+    is_taken: bool = False
+    """Whether the task has its place already: its Job is being let start."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Observation:
     """All that a decision is made from."""
 
@@ -165,6 +185,8 @@ class Observation:
     """The log, once a decision has asked for it."""
     refusal: Refusal | None = None
     """Why the Job was refused, once a decision has asked for it."""
+    line: LineSeen = LineSeen()
+    """The line of the task's tool."""
     policy: PolicySeen | None = None
     """The admission policy for answers, once a decision has asked for it."""
     arguments: ArgumentsSeen | None = None

@@ -30,6 +30,7 @@ from .decision import (
     ReleaseJob,
 )
 from .errors import UnsettledError
+from .lines import Lines
 from .metrics import Metrics
 from .observation import Absent, ArgumentsSeen, JobView, Observation, PodSeen, PolicySeen, Refusal
 from .observe import job_view, pods_seen
@@ -62,6 +63,7 @@ class TaskReconciler:
     """Brings tasks forward."""
 
     store: Store
+    lines: Lines
     catalogue: Catalogue
     applier: Applier
     logs: LogReader
@@ -121,6 +123,7 @@ class TaskReconciler:
             pods_confirmed=facts.pods_confirmed,
             log=facts.log,
             refusal=facts.refusal,
+            line=self.lines.seen(task.metadata.name),
             policy=facts.policy,
             arguments=facts.arguments,
         )
@@ -159,6 +162,7 @@ class TaskReconciler:
             case CreateJob():
                 return _with_job(facts, await self.applier.create_job(observation.task, observation.tool))
             case ReleaseJob():
+                self.lines.take(observation.task.metadata.name)  # nothing was awaited since it was seen to be free
                 return _with_job(facts, await self.applier.release_job(need))
             case ReadPolicy():
                 return replace(facts, policy=await self.policy.look())

@@ -19,8 +19,9 @@ from .drift import DEAD_AFTER_SECONDS, Drift
 from .errors import OperatorError
 from .handlers import Intake
 from .journal import Journal
-from .keys import Key
+from .keys import Key, task_key
 from .leadership import Alone, Leadership
+from .lines import Lines
 from .metered import MeteredCluster
 from .metrics import Metrics
 from .probes import Checks, create_app, listening
@@ -63,10 +64,12 @@ class Operator:
             watcher=Journal(self.metrics),
             least_delay=_asked_delay,
         )
+        self.lines = Lines(self.store, wake=lambda task: self.queue.add(task_key(task)))
         catalogue = Catalogue(self.store)
         namespace, assign_uid, endpoint = self.settings.namespace, self.settings.assign_uid, self.settings.endpoint
         self._tasks = TaskReconciler(
             store=self.store,
+            lines=self.lines,
             catalogue=catalogue,
             applier=Applier(
                 cluster=metered,
@@ -101,6 +104,7 @@ class Operator:
         )
         self._intake = Intake(store=self.store, drift=self.drift, metrics=self.metrics, enqueue=self.queue.add)
         self.metrics.count_tasks(self.store)
+        self.metrics.observe("tasks_queued", "Tasks that wait for their turn.", lambda: self.lines.waiting)
         self.metrics.observe("queue_depth", "Keys that wait for a worker.", lambda: self.queue.depth)
         self.metrics.observe(
             "watch_lag_seconds", "Since when a watch owes what a listing showed.", lambda: self.drift.lag_seconds

@@ -7,11 +7,12 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.tool import READY, McpTool
 
-from .decision import ConfirmJob, CreateJob
+from .decision import CreateJob
 from .holding import ended_by_an_answer, unknown_questions
 from .observation import JobView
+from .queueing import line_is_full
 from .situation import Situation
-from .verdicts import Ask, End, GoOn, Verdict, failed
+from .verdicts import Ask, End, GoOn, Verdict, failed, once_there_is_no_job
 
 PATIENCE: Final = timedelta(seconds=3)
 """How late the view of a tool may be: a task and its tool may come from one `kubectl apply`."""
@@ -38,6 +39,7 @@ def has_no_job(situation: Situation) -> Verdict | None:
         _tool_is_invalid,
         _tool_asks_more,
         _tool_was_edited_since_it_asked,
+        line_is_full,
     ):
         verdict = rung(situation)
         if verdict is not None:
@@ -48,7 +50,7 @@ def has_no_job(situation: Situation) -> Verdict | None:
 def _is_cancelled(situation: Situation) -> Verdict | None:
     if situation.stopping is None and not situation.task.spec.cancel_requested:
         return None
-    return _once_there_is_no_job(
+    return once_there_is_no_job(
         situation, End(phase=Phase.CANCELLED, reason=Reason.CANCELLED, message="cancelled before it started")
     )
 
@@ -60,7 +62,7 @@ def _is_refused(situation: Situation) -> Verdict | None:
 
 def _is_answered_against(situation: Situation) -> Verdict | None:
     end = ended_by_an_answer(situation)
-    return None if end is None else _once_there_is_no_job(situation, end)
+    return None if end is None else once_there_is_no_job(situation, end)
 
 
 def _tool_is_missing(situation: Situation) -> Verdict | None:
@@ -71,7 +73,7 @@ def _tool_is_missing(situation: Situation) -> Verdict | None:
         message = f"there is no tool named {called.name}"
     else:
         return None
-    return _wait(situation, message, until=_accepted_at(situation) + PATIENCE) or _once_there_is_no_job(
+    return _wait(situation, message, until=_accepted_at(situation) + PATIENCE) or once_there_is_no_job(
         situation, failed(Reason.TOOL_NOT_FOUND, message)
     )
 
@@ -87,7 +89,7 @@ def _tool_is_unchecked(situation: Situation) -> Verdict | None:
     seconds = tool.spec.start_deadline_seconds
     deadline = _accepted_at(situation) + timedelta(seconds=seconds)
     return _wait(situation, "waiting for the tool's definition to be checked", until=deadline) or (
-        _once_there_is_no_job(
+        once_there_is_no_job(
             situation, failed(Reason.TOOL_INVALID, f"the tool's definition was not checked within {seconds} s")
         )
     )
@@ -97,7 +99,7 @@ def _tool_is_invalid(situation: Situation) -> Verdict | None:
     tool = situation.seen.tool
     if tool is None or tool.is_ready:
         return None
-    return _once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, f"the tool is not ready: {_why(tool)}"))
+    return once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, f"the tool is not ready: {_why(tool)}"))
 
 
 def _tool_asks_more(situation: Situation) -> Verdict | None:
@@ -107,7 +109,7 @@ def _tool_asks_more(situation: Situation) -> Verdict | None:
     if not unknown:
         return None
     message = f"the tool asks {', '.join(unknown)} before it starts, and the task was made without that: call it again"
-    return _once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, message))
+    return once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, message))
 
 
 def _tool_was_edited_since_it_asked(situation: Situation) -> Verdict | None:
@@ -117,7 +119,7 @@ def _tool_was_edited_since_it_asked(situation: Situation) -> Verdict | None:
         return None
     asked = ", ".join(sorted(spec.questions))
     message = f"the tool was edited after it had asked {asked}, and before the task was taken up: call it again"
-    return _once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, message))
+    return once_there_is_no_job(situation, failed(Reason.TOOL_INVALID, message))
 
 
 def _why(tool: McpTool) -> str:
@@ -129,11 +131,6 @@ def _wait(situation: Situation, message: str, *, until: datetime) -> GoOn | None
     if situation.now >= until:
         return None
     return GoOn(phase=Phase.PENDING, message=message, until=min(until, situation.now + _LOOK_AGAIN))
-
-
-def _once_there_is_no_job(situation: Situation, end: End) -> Verdict:
-    """An end that holds only if no Job runs: we may have made one just before we were restarted."""
-    return end if situation.job_is_confirmed_missing else Ask(need=ConfirmJob())
 
 
 def _accepted_at(situation: Situation) -> datetime:

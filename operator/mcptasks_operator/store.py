@@ -6,7 +6,7 @@ as Kubernetes 1.35 allows; where one is no number, the later word is taken.
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from mcptasks_crds import names
@@ -46,6 +46,8 @@ class Store:
         self._pods: defaultdict[str, set[str]] = defaultdict(set)
         self._task_of_pod: dict[str, str] = {}
         self._removed: OrderedDict[tuple[Kind, str], str] = OrderedDict()
+        self.listeners: list[Callable[[str], object]] = []
+        """Who is told of each task of which something has changed, by its name: must neither raise nor wait."""
 
     def put(self, kind: Kind, document: Json, *, as_of: str = "") -> bool:
         """Take an object over. False where what is known of it, its end included, is as new or newer.
@@ -65,6 +67,7 @@ class Store:
             self._forget_pod(name)
             task = self._task_of_pod[name] = task_of(document)
             self._pods[task].add(name)
+        self._tell(kind, document)
         return True
 
     def remove(self, kind: Kind, name: str, *, version: str) -> bool:
@@ -80,6 +83,7 @@ class Store:
             del self._objects[kind][name]
             if kind is PODS:
                 self._forget_pod(name)
+            self._tell(kind, known)
         return True
 
     def get(self, kind: Kind, name: str) -> Json | None:
@@ -97,6 +101,13 @@ class Store:
     def pods_of(self, task: str) -> tuple[Json, ...]:
         """The pods that a task's Job made."""
         return tuple(self._objects[PODS][name] for name in self._pods.get(task, ()))
+
+    def _tell(self, kind: Kind, document: Json) -> None:
+        if kind is TOOLS:
+            return
+        task = document["metadata"]["name"] if kind is TASKS else task_of(document)
+        for listener in self.listeners:
+            listener(task)
 
     def _forget_pod(self, name: str) -> None:
         task = self._task_of_pod.pop(name, None)  # where it was put, whatever it says by now

@@ -7,7 +7,8 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import Stopping, TaskResult
 
-from .decision import Need
+from .decision import ConfirmJob, Need
+from .situation import Situation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,3 +51,8 @@ Verdict = Ask | GoOn | End
 def failed(reason: Reason, message: str) -> End:
     """The platform could not run the tool, or lost what it gave."""
     return End(phase=Phase.FAILED, reason=reason, message=message)
+
+
+def once_there_is_no_job(situation: Situation, end: End) -> Verdict:
+    """An end that holds only if no Job runs: we may have made one just before we were restarted."""
+    return end if situation.job_is_confirmed_missing else Ask(need=ConfirmJob())

@@ -13,6 +13,7 @@ from mcptasks_operator.admission import AnswerPolicy
 from mcptasks_operator.apply import Applier
 from mcptasks_operator.catalogue import Catalogue
 from mcptasks_operator.leadership import Alone, Leadership
+from mcptasks_operator.lines import Lines
 from mcptasks_operator.metrics import Metrics
 from mcptasks_operator.reconcile import TaskReconciler
 from mcptasks_operator.secretprobe import SecretProbe
@@ -36,8 +37,11 @@ class Desk:
 
     def __post_init__(self) -> None:
         catalogue = Catalogue(self.store)
+        self.woken: list[str] = []
+        self.lines = Lines(self.store, wake=self.woken.append)
         self.tasks = TaskReconciler(
             store=self.store,
+            lines=self.lines,
             catalogue=catalogue,
             applier=Applier(
                 cluster=self.cluster, store=self.store, namespace=NAMESPACE, leadership=self.leadership, instance="op"

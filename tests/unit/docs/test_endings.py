@@ -12,8 +12,9 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import Answer, ArgumentsSource, Report, Stopping
+from mcptasks_crds.tool import McpTool
 from mcptasks_operator.decide import decide
-from mcptasks_operator.observation import Absent, ArgumentsSeen, Observation, Presence, Refusal
+from mcptasks_operator.observation import Absent, ArgumentsSeen, LineSeen, Observation, Presence, Refusal
 from mcptasks_operator.samples import (
     NOW,
     ago,
@@ -26,6 +27,7 @@ from mcptasks_operator.samples import (
     running,
     status,
     task,
+    tool,
     waiting,
 )
 from mcptasks_server.projection import detailed_task
@@ -80,6 +82,17 @@ def without_its_secret() -> Observation:
     return observation(task=waits, pods=(), pods_confirmed=True, arguments=missing)
 
 
+def limited(running: int, *, queued: int) -> McpTool:
+    document: Any = tool().model_dump(by_alias=True)
+    document["spec"]["limits"] = {"running": running, "queued": queued}
+    return McpTool.model_validate(document)
+
+
+def queued(*, for_seconds: float) -> Observation:
+    made = job(is_held_back=True, created_at=ago(for_seconds), execution=execution(running_limit=1))
+    return observation(task=task(status(Phase.PENDING, pod=False)), job=made, pods=(), line=LineSeen(running=1))
+
+
 OBSERVATIONS: dict[Reason, Observation] = {
     Reason.SUCCEEDED: tool_ended(0),
     Reason.TOOL_ERROR: reported('{"content":[],"isError":true}'),
@@ -98,6 +111,8 @@ OBSERVATIONS: dict[Reason, Observation] = {
     Reason.ARGUMENTS_LOST: without_its_secret(),
     Reason.JOB_REJECTED: refused(Reason.JOB_REJECTED),
     Reason.JOB_NAME_TAKEN: fresh(job=job(is_ours=False)),
+    Reason.QUEUE_FULL: fresh(tool=limited(1, queued=0), line=LineSeen(older=1, running=1)),
+    Reason.QUEUE_TIME_OVER: queued(for_seconds=90_000),
     Reason.IMAGE_INVALID: waits_for("InvalidImageName"),
     Reason.CONTAINER_CANNOT_RUN: tool_ended(128, reason="StartError"),
     Reason.START_DEADLINE: waits_for("ErrImagePull", job=job(created_at=ago(300)), pods_confirmed=True),

@@ -51,6 +51,7 @@ from mcptasks_operator.observation import (
     ContainerSeen,
     Execution,
     JobView,
+    LineSeen,
     Observation,
     PodSeen,
     PolicySeen,
@@ -115,6 +116,16 @@ executions = st.builds(
     timeout_seconds=st.integers(1, 4000),
     grace_seconds=st.integers(0, 600),
     output_schema=st.sampled_from([None, "{}", '{"required": ["n"]}', "nonsense"]),
+    running_limit=st.sampled_from([None, None, 1, 3]),
+    queue_seconds=st.integers(1, 4000),
+)
+lines = st.builds(
+    LineSeen,
+    older=st.integers(0, 9),
+    ahead=st.integers(0, 3),
+    ahead_may_start=st.booleans(),
+    running=st.integers(0, 3),
+    is_taken=st.booleans(),
 )
 jobs = st.builds(
     job,
@@ -214,6 +225,7 @@ observations = st.builds(
     pods=st.lists(pods, max_size=3).map(tuple),
     pods_confirmed=st.booleans(),
     log=st.none() | logs,
+    line=lines,
     refusal=st.none() | st.builds(Refusal, reason=st.just(Reason.JOB_REJECTED), message=words),
     arguments=st.none() | st.builds(ArgumentsSeen, presence=st.sampled_from(Presence), at=moments),
 )
