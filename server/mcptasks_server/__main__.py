@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 import structlog
+import uvloop
 from aiohttp import web
 from kubernetes.aio.config import ConfigException
 
@@ -48,7 +49,7 @@ def main() -> None:
     configure_logs(settings.log_level)
     sys.setrecursionlimit(DEEPEST_STACK)
     try:
-        asyncio.run(_run(settings))
+        uvloop.run(_run(settings))
     except PackError as error:
         sys.stderr.write(f"mcptasks-server: {error}\n")
         sys.exit(2)
