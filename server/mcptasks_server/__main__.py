@@ -1,6 +1,7 @@
 """The process: settings, an open connection, the applications, and a graceful end."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -37,6 +38,9 @@ from .toolpack.watchdog import Watchdog
 GRACE_SECONDS: Final = 8.0
 """How long requests that are under way may take once the process was told to end. A reader that does not read costs it
 twice (to end, and to be cut); with what is settled after, all must be over before a pod's 30 s are."""
+COLLECT_AFTER: Final = (20_000, 10, 10)
+"""Python's thresholds for looking for cycles. By its own (700, 10, 10) one piece of news for a thousand streams has it
+look several times, and at all objects now and then: 100 ms and more, in which nothing is answered."""
 
 
 def main() -> None:
@@ -69,6 +73,7 @@ async def _run(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings):
+        _spare_collections()
         await stop.wait()
         structlog.get_logger().info("stopping")
     structlog.get_logger().info("stopped")
@@ -122,6 +127,13 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
                 backend.services.stopping.set()  # what is held or listens ends by itself, before anything is cut
                 await asyncio.gather(server.cleanup(), pods.cleanup())
                 await exporter.cleanup()
+
+
+def _spare_collections() -> None:
+    """Never look again at what is there for as long as the process is, and more rarely at the rest."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 def callers_of(settings: Settings) -> CallerPolicy:

@@ -11,6 +11,7 @@ from typing import Final
 
 from aiohttp import web
 
+from .lines import one_line
 from .outbox import Outbox
 
 EVENT_STREAM: Final = "text/event-stream"
@@ -22,23 +23,13 @@ _HEADERS: Final = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering
 """No proxy may keep, change or hold back what is streamed."""
 _BEGUN: Final = b": begun\n\n"
 _ALIVE: Final = b": alive\n\n"
-_LINE_ENDS: Final = (
-    (b"\n", b" "),
-    (b"\r", b" "),
-    (b"\xc2\x85", b"\\u0085"),
-    (b"\xe2\x80\xa8", b"\\u2028"),
-    (b"\xe2\x80\xa9", b"\\u2029"),
-)
-"""What ends a line for some reader, and what to write in its place. The first two can only stand between a JSON text's
-values (a tool's own text, as it wrote it), the others only in its strings."""
+_EVENT: Final = b"event: message\ndata: "
+_EVENT_END: Final = b"\n\n"
 
 
-def event(message: bytes) -> bytes:
-    """One message as one event on one `data:` line."""
-    for end, instead in _LINE_ENDS:
-        if end in message:
-            message = message.replace(end, instead)
-    return b"event: message\ndata: " + message + b"\n\n"
+def event(*pieces: bytes) -> bytes:
+    """One message as one event. Its pieces make one line (see `lines.one_line`)."""
+    return b"".join((_EVENT, *pieces, _EVENT_END))
 
 
 def takes_streams(accept: str) -> bool:
@@ -91,7 +82,7 @@ class EventStream:
         assert self._response is not None
         try:
             if answer:
-                await self._response.write(event(answer))
+                await self._response.write(event(one_line(answer)))
             await self._response.write_eof()
         except ConnectionError:
             pass  # the client has gone, which the connection's own end tells
@@ -123,7 +114,7 @@ class EventStream:
             self._written_at = loop.time()
             self._watch_silence()
             while (message := await self.outbox.next()) is not None:
-                await response.write(event(b"".join(message)) if message else _ALIVE)
+                await response.write(event(*message) if message else _ALIVE)
                 self._written_at = loop.time()
         except ConnectionError:
             # The client has gone: whoever makes its answer is cancelled by its connection's end.

@@ -12,11 +12,13 @@ from typing import Any, Final
 
 import orjson
 
+from .lines import one_line
+
 MAX_WAITING: Final = 64
 """Messages of their own that may wait for the reader."""
 
 Pieces = tuple[bytes, ...]
-"""A message as JSON, in pieces: what many readers are sent alike is kept once."""
+"""A message as JSON on one line, in pieces: what many readers are sent alike is made and kept once."""
 
 _BEAT: Final = "beat"
 """The slot of the sign of life; a message that comes beside it makes it needless, yet does no harm."""
@@ -116,6 +118,6 @@ class Outbox:
     def _put(self, key: object, message: Mapping[str, Any] | Pieces) -> None:
         if not self.is_heard or self._is_closed:
             return
-        self._waiting[key] = message if isinstance(message, tuple) else (orjson.dumps(message),)
+        self._waiting[key] = message if isinstance(message, tuple) else (one_line(orjson.dumps(message)),)
         self._arrived.set()
         self.begin()

@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from mcptasks_crds.task import McpTask
+from mcptasks_server.lines import one_line
 from mcptasks_server.outbox import Pieces
 from mcptasks_server.projection import detailed_task
 
@@ -40,7 +41,7 @@ def tools_changed(subscription_id: str) -> Mapping[str, Any]:
 def task_head(subscription_id: str) -> bytes:
     """How each `notifications/tasks` of a stream begins; a `TaskNotifications.tail_of` follows."""
     whole = orjson.dumps(_notification("notifications/tasks", {"_meta": subscription_meta(subscription_id)}))
-    return whole.removesuffix(b"}}")
+    return one_line(whole.removesuffix(b"}}"))
 
 
 class TaskNotifications:
@@ -60,7 +61,7 @@ class TaskNotifications:
             return kept[1]
         members = detailed_task(task, elicitation=elicitation).members()
         del members["resultType"]  # it marks a result, which a notification is not
-        tail = b"," + orjson.dumps(members)[1:] + b"}"
+        tail = one_line(b"," + orjson.dumps(members)[1:] + b"}")
         self._kept.pop(key, None)
         if len(tail) <= LARGEST_KEPT:
             self._kept[key] = (version, tail)
