@@ -84,6 +84,8 @@ CALLER_STORED_BYTES: Final = 512
 """The name of a caller or of somebody who answers."""
 MESSAGE_STORED_BYTES: Final = 4 * KIB
 """`status.message` and `status.error.message`."""
+CONDITION_MESSAGE_STORED_BYTES: Final = 256
+"""`status.conditions[].message`, which is `status.message` cut short: the same is not kept twice at length."""
 PROGRESS_MESSAGE_STORED_BYTES: Final = 1 * KIB
 """`status.report.progress.message`."""
 PROGRESS_DISPLAY_STORED_BYTES: Final = 64

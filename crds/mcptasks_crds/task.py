@@ -11,7 +11,7 @@ digits of large integers, and turns 1.0 into 1.
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -252,6 +252,25 @@ class TaskError(Resource):
     """What happened, for people."""
 
 
+SUCCEEDED: Final = "Succeeded"
+"""The one condition of a task: True once the tool gave its result, False once it is over otherwise."""
+
+
+class TaskCondition(Resource):
+    """A condition, as Kubernetes has them: for `kubectl wait --for=condition=Succeeded` and whatever reads the like."""
+
+    type: Literal["Succeeded"] = SUCCEEDED
+    """`Succeeded`: whether the tool did what was asked."""
+    status: Literal["True", "False", "Unknown"]
+    """`Unknown` as long as the task is not over."""
+    reason: Annotated[str, enforced(pattern="^[A-Za-z]+$", maxLength=40)]
+    """`status.reason` of a task that is over. Until then what its start waits for, else its phase."""
+    message: Annotated[str, enforced(maxLength=limits.CONDITION_MESSAGE_STORED_BYTES)] = ""
+    """The beginning of `status.message`; empty where the task succeeded."""
+    last_transition_time: Timestamp
+    """Since when `status` is what it is."""
+
+
 class TaskStatus(Resource):
     """What is so."""
 
@@ -261,6 +280,11 @@ class TaskStatus(Resource):
     """Why it ended, or is being stopped."""
     message: Message | None = None
     """What is happening, for people."""
+    conditions: Annotated[
+        tuple[TaskCondition, ...],
+        enforced(**{"maxItems": 1, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
+    ] = ()
+    """`Succeeded`."""
     last_updated_at: Timestamp | None = None
     """When the status last changed."""
     started_at: Timestamp | None = None

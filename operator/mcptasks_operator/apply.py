@@ -15,6 +15,7 @@ from mcptasks_crds.task import McpTask, TaskStatus
 from mcptasks_crds.times import format_time
 from mcptasks_crds.tool import McpTool
 
+from .causes import reason_of_refusal
 from .cleanup import STOP_NOW_SECONDS
 from .cluster import Cluster
 from .decision import (
@@ -99,7 +100,7 @@ class Applier:
         except ConflictError:  # also what a repeated POST meets whose first answer was lost
             made = await self.cluster.get(JOBS, self.namespace, names.job_name(task.metadata.name))
         except RejectedError as refused:
-            return Refusal(reason=Reason.JOB_REJECTED, message=refused.words)
+            return Refusal(reason=reason_of_refusal(refused.words), message=refused.words)
         return self._seen_job(made, task)
 
     async def release_job(self, release: ReleaseJob) -> Json | Absent | Refusal:

@@ -16,14 +16,13 @@ from mcptasks_crds.task import TaskStatus
 from .answered import has_news, records
 from .cleanup import STOP_NOW_SECONDS, after_the_end, retirement
 from .decision import Action, Decision, DeleteJob, ExtendJob, ReadPolicy, RecordEvent, StopJob
+from .disruptions import pod_failed, pod_was_deleted
 from .ending import (
     ended_by_itself,
     gave_a_result,
     job_is_gone,
     job_is_over,
     job_passed_its_deadline,
-    pod_failed,
-    pod_was_deleted,
     with_its_parts,
 )
 from .executions import backstop_seconds
@@ -37,11 +36,12 @@ from .starting import has_no_job, name_is_taken
 from .statuses import ended, living
 from .stopping import cancel_is_wanted, is_stopping, run_limit_is_over
 from .verdicts import Ask, End, GoOn, Verdict
-from .waiting import image_is_invalid, runs, start_deadline_is_over, waits
+from .waiting import runs, start_deadline_is_over, start_is_hopeless, waits
 
 _EVENT_NOTE_BYTES: Final = 1000  # the API allows 1024
 _MAX_DEADLINE_SECONDS: Final = 2**31 - 1  # the most that a pod's deadline may be
-_GOOD: Final = frozenset({Reason.SUCCEEDED, Reason.CANCELLED})
+_GOOD: Final = frozenset({Reason.SUCCEEDED, Reason.CANCELLED, Reason.DECLINED})
+"""What people themselves wanted is nothing to be warned of."""
 
 LADDER: Final[tuple[Callable[[Situation], Verdict | None], ...]] = (
     gave_a_result,
@@ -58,7 +58,7 @@ LADDER: Final[tuple[Callable[[Situation], Verdict | None], ...]] = (
     pod_failed,
     pod_was_deleted,
     job_is_over,
-    image_is_invalid,
+    start_is_hopeless,
     start_deadline_is_over,
     asks,
     run_limit_is_over,

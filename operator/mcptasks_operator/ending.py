@@ -87,29 +87,6 @@ def job_passed_its_deadline(situation: Situation) -> Verdict | None:
     )
 
 
-def pod_failed(situation: Situation) -> Verdict | None:
-    """The pod failed as a whole: evicted, refused by its node, or with a node that was lost."""
-    pod = situation.pod
-    if pod is None or not (pod.phase == "Failed" or situation.termination is not None):
-        return None
-    if pod.deleting and not pod.reason:
-        return None
-    why = ": ".join(filter(None, (pod.reason, pod.message or _word_on_container(situation))))
-    return failed(Reason.POD_FAILED, f"the pod {pod.name} failed: {why or 'its container never ran'}")
-
-
-def pod_was_deleted(situation: Situation) -> Verdict | None:
-    """The pod is being deleted, or is gone, and nobody on our side did it."""
-    pod, known = situation.pod, situation.recorded
-    if pod is not None:
-        return failed(Reason.POD_DELETED, _deleted(pod.name)) if pod.deleting else None
-    if known is None or known.pod_name is None:
-        return None
-    if not situation.seen.pods_confirmed:
-        return Ask(need=ConfirmPods())
-    return _job_completed(situation) or failed(Reason.POD_DELETED, _deleted(known.pod_name))
-
-
 def job_is_over(situation: Situation) -> Verdict | None:
     """The Job is finished and no pod tells why."""
     job = situation.job
@@ -118,26 +95,16 @@ def job_is_over(situation: Situation) -> Verdict | None:
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())
     why = ": ".join(filter(None, (job.failure_reason, job.failure_message)))
-    return _job_completed(situation) or failed(Reason.JOB_FAILED, f"the Job {job.name} failed: {why}")
+    return job_completed(situation) or failed(Reason.JOB_FAILED, f"the Job {job.name} failed: {why}")
 
 
-def _job_completed(situation: Situation) -> Verdict | None:
+def job_completed(situation: Situation) -> Verdict | None:
+    """The Job completed, and no pod is left to tell more."""
     job = situation.job
     if job is None or not job.finished or job.failure_reason:
         return None
     return failed(Reason.RESULT_LOST, "the Job completed, but no pod tells what the tool gave")
 
 
-def _word_on_container(situation: Situation) -> str:
-    end, container = situation.termination, situation.container
-    if end is not None:
-        return ": ".join(filter(None, (end.reason, end.message)))
-    return "" if container is None else ": ".join(filter(None, (container.waiting_reason, container.waiting_message)))
-
-
 def _recorded_name(situation: Situation) -> str:
     return "of the task" if situation.recorded is None else situation.recorded.name
-
-
-def _deleted(pod: str) -> str:
-    return f"the pod {pod} was deleted: drained, preempted, or by hand"

@@ -5,7 +5,7 @@ Only raw events are handled: kopf's other handlers would add finalizers and anno
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import kopf
@@ -14,6 +14,7 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.kube import TOOLS, Kind
 
 from .drift import Drift
+from .eventbook import EventBook
 from .keys import Key, keys_about, tool_key
 from .metrics import Metrics
 from .store import KINDS, Store, version_of
@@ -29,6 +30,7 @@ class Intake:
     drift: Drift
     metrics: Metrics
     enqueue: Callable[[Key], None]
+    events: EventBook = field(default_factory=EventBook)
 
     def take(self, kind: Kind, type_: str | None, document: Json) -> None:
         """Take one event of a watch (its type None: from kopf's own listing)."""
@@ -37,6 +39,8 @@ class Intake:
         self.drift.watched(kind, name, version)
         gone = type_ == DELETED
         changed = self.store.remove(kind, name, version=version) if gone else self.store.put(kind, document)
+        if gone:
+            self.events.forget(document["metadata"].get("uid", ""))
         if not changed:
             return  # the echo of a write of our own, or late
         for key in keys_about(kind, document):

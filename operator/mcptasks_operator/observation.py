@@ -66,6 +66,19 @@ class ContainerSeen:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EventSeen:
+    """A Kubernetes Event about the task's Job or one of its pods: some things are said nowhere else."""
+
+    about: str
+    """The uid of the Job or pod."""
+    reason: str
+    """`FailedCreate`, `FailedMount`, `Pulling`, ..."""
+    message: str
+    at: datetime
+    """When it was last so."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PodSeen:
     """One pod of the Job."""
 
@@ -81,6 +94,13 @@ class PodSeen:
     node: str | None
     unschedulable: str
     """Why no node takes it (the condition `PodScheduled`'s message); empty where one did."""
+    scheduled_at: datetime | None
+    """When a node took it; None where none did, or nobody said when."""
+    disruption: str
+    """Who ended it from outside (the condition `DisruptionTarget`'s reason): `PreemptionByScheduler`, ..."""
+    disruption_message: str
+    failed_init: str
+    """The init container that a failed pod failed with, and how; empty where none did."""
     container: ContainerSeen | None
     """The tool's container; None as long as the kubelet has said nothing of it."""
 
@@ -187,6 +207,8 @@ class Observation:
     """Why the Job was refused, once a decision has asked for it."""
     line: LineSeen = LineSeen()
     """The line of the task's tool."""
+    events: tuple[EventSeen, ...] = ()
+    """Events about the Job and its pods, the latest of each reason. They may be missing: they help, and decide late."""
     policy: PolicySeen | None = None
     """The admission policy for answers, once a decision has asked for it."""
     arguments: ArgumentsSeen | None = None

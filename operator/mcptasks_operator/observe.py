@@ -15,6 +15,9 @@ Json = Mapping[str, Any]
 
 _ENDED: Final = ("Complete", "Failed")
 _FAILED: Final = ("Failed", "FailureTarget")
+_SCHEDULED: Final = "PodScheduled"
+_DISRUPTED: Final = "DisruptionTarget"
+_SIDECAR: Final = "Always"
 MAX_MESSAGE_BYTES: Final = 4096
 MAX_MESSAGES_BYTES: Final = 12_288
 """Of one container's termination message, and of all of a pod's (kubelet: `MaxPodTerminationMessageLogLength`)."""
@@ -56,6 +59,7 @@ def pods_seen(documents: Iterable[Json], *, job_uid: str | None, execution: Exec
 def pod_seen(document: Json, execution: Execution | None) -> PodSeen:
     """A pod."""
     metadata, status = document["metadata"], document.get("status", {})
+    disruption = _true_conditions(document).get(_DISRUPTED, {})
     return PodSeen(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -66,6 +70,10 @@ def pod_seen(document: Json, execution: Execution | None) -> PodSeen:
         deleting="deletionTimestamp" in metadata,
         node=document.get("spec", {}).get("nodeName"),
         unschedulable=_unschedulable(status),
+        scheduled_at=_moment(_true_conditions(document).get(_SCHEDULED, {}).get("lastTransitionTime")),
+        disruption=disruption.get("reason", ""),
+        disruption_message=disruption.get("message", ""),
+        failed_init=_failed_init_container(status),
         container=_container(document, execution),
     )
 
@@ -80,7 +88,7 @@ def _container(document: Json, execution: Execution | None) -> ContainerSeen | N
     waiting = state.get("waiting", {})
     reason, message = waiting.get("reason", ""), waiting.get("message", "")
     if reason in ("", WAITS_FOR_INIT):
-        reason, message = _failed_init_container(status) or _waiting_init_container(status) or (reason, message)
+        reason, message = _waiting_init_container(status) or (reason, _running_init_container(document) or message)
     return ContainerSeen(
         running_since=_moment(state.get("running", {}).get("startedAt")),
         waiting_reason=reason if "waiting" in state else "",
@@ -104,16 +112,33 @@ def _waiting_init_container(status: Json) -> tuple[str, str] | None:
     return None
 
 
-def _failed_init_container(status: Json) -> tuple[str, str] | None:
+def _running_init_container(document: Json) -> str:
+    """The init container that the tool's own waits for while it runs; of a sidecar only that it has started counts."""
+    sidecars = {
+        each["name"]
+        for each in document.get("spec", {}).get("initContainers", ())
+        if each.get("restartPolicy") == _SIDECAR
+    }
+    for each in document.get("status", {}).get("initContainerStatuses", ()):
+        if "running" not in each.get("state", {}):
+            continue
+        if each["name"] not in sidecars:
+            return f"init container {each['name']} runs"
+        if each.get("started") is False:
+            return f"sidecar {each['name']} runs and has not passed its startup probe"
+    return ""
+
+
+def _failed_init_container(status: Json) -> str:
     """The init container that a failed pod failed with: the tool's own container waits for it for ever."""
     if status.get("phase") != "Failed":
-        return None
+        return ""
     for each in status.get("initContainerStatuses", ()):
         end = each.get("state", {}).get("terminated", {})
         if end.get("exitCode", 0) != 0:
             words = f"exit code {end['exitCode']} ({end.get('reason', 'Error')})"
-            return f"init container {each['name']}", ": ".join(filter(None, (words, end.get("message", "").strip())))
-    return None
+            return ": ".join(filter(None, (f"init container {each['name']}", words, end.get("message", "").strip())))
+    return ""
 
 
 def _message_limit(document: Json) -> int:
@@ -150,7 +175,7 @@ def _released_at(annotation: str | None) -> datetime | None:
 
 def _unschedulable(status: Json) -> str:
     for condition in status.get("conditions", ()):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+        if condition["type"] == _SCHEDULED and condition["status"] == "False":
             return str(condition.get("message") or condition.get("reason") or "not scheduled")
     return ""
 

@@ -1,7 +1,7 @@
 """One pass over a task: observe, decide, meet the decision's needs, write the status, do what comes after."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, assert_never
 
@@ -30,6 +30,7 @@ from .decision import (
     ReleaseJob,
 )
 from .errors import UnsettledError
+from .eventbook import EventBook
 from .lines import Lines
 from .metrics import Metrics
 from .observation import Absent, ArgumentsSeen, JobView, Observation, PodSeen, PolicySeen, Refusal
@@ -71,6 +72,7 @@ class TaskReconciler:
     policy: AnswerPolicy
     secrets: SecretProbe
     clock: Callable[[], datetime]
+    events: EventBook = field(default_factory=EventBook)
 
     async def reconcile(self, name: str) -> float | None:
         """Bring a task as far as it goes now. Returns in how many seconds time alone will change that.
@@ -114,16 +116,19 @@ class TaskReconciler:
 
     def _observe(self, task: McpTask, facts: Facts) -> Observation:
         job = self._job(task, facts)
+        pods = self._pods(task, job)
+        about = job.uid if isinstance(job, JobView) else None
         return Observation(
             now=self.clock(),
             task=task,
             tool=self.catalogue.holder(task.spec.tool.name),
             job=job,
-            pods=self._pods(task, job),
+            pods=pods,
             pods_confirmed=facts.pods_confirmed,
             log=facts.log,
             refusal=facts.refusal,
             line=self.lines.seen(task.metadata.name),
+            events=self.events.about(about, *(pod.uid for pod in pods)),
             policy=facts.policy,
             arguments=facts.arguments,
         )

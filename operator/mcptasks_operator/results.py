@@ -1,7 +1,8 @@
 """What the end of a tool's container means: its result, its error, or the platform's.
 
-Exit code 0 is a result, any other a tool error, which is a completed task too: the tool ran. Only a container that
-never ran, and a result that was lost or is too large, are failures of the platform.
+Exit code 0 is a result, any other a tool error, and so is a process that was killed for its memory. A tool error is a
+completed task too: the tool ran. Only a container that never ran, and a result that was lost or is too large, are
+failures of the platform.
 """
 
 import signal
@@ -14,6 +15,7 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import TaskResult
 
+from .causes import is_for_another_processor
 from .decision import ReadLog
 from .observation import Termination
 from .situation import NEVER_RAN, Situation
@@ -30,8 +32,10 @@ _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 def result_of(situation: Situation, end: Termination) -> Verdict:
     """The verdict on a tool that ended by itself."""
     if end.reason in NEVER_RAN:
-        return failed(Reason.CONTAINER_CANNOT_RUN, f"the container could not be started: {end.message or end.reason}")
-    if end.exit_code != 0:
+        other = is_for_another_processor(end.message)
+        reason = Reason.IMAGE_ARCHITECTURE if other else Reason.CONTAINER_CANNOT_RUN
+        return failed(reason, f"the container could not be started: {end.message or end.reason}")
+    if end.exit_code != 0 or end.reason == _OUT_OF_MEMORY:
         return _tool_error(situation, end)
     if end.message.strip():
         return _given(situation, end)
@@ -81,7 +85,8 @@ def _tool_error(situation: Situation, end: Termination) -> Verdict:
 def _why(end: Termination) -> tuple[Reason, str]:
     number = end.signal or end.exit_code - _EXIT_BY_SIGNAL
     if end.reason == _OUT_OF_MEMORY:
-        return Reason.OUT_OF_MEMORY, f"the container used more memory than its limit (exit code {end.exit_code})"
+        which = "the container" if end.exit_code else "a process of the container"
+        return Reason.OUT_OF_MEMORY, f"{which} used more memory than its limit (exit code {end.exit_code})"
     if number in set(signal.Signals):
         return Reason.SIGNALLED, f"exit code {end.exit_code} (signal {signal.Signals(number).name})"
     return Reason.EXIT_CODE, f"exit code {end.exit_code}"

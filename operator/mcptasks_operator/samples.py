@@ -9,7 +9,16 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import JobSeen, McpTask, TaskSpec, TaskStatus, ToolReference
 from mcptasks_crds.tool import READY, Condition, McpTool, ToolJob, ToolSpec, ToolStatus
 
-from .observation import ContainerSeen, Execution, JobView, Observation, PodSeen, PolicySeen, Termination
+from .observation import (
+    ContainerSeen,
+    EventSeen,
+    Execution,
+    JobView,
+    Observation,
+    PodSeen,
+    PolicySeen,
+    Termination,
+)
 
 NOW: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TASK: Final = "mt-aaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -142,6 +151,10 @@ def pod(container: ContainerSeen | None = None, **fields: Any) -> PodSeen:
             "deleting": False,
             "node": "node-1",
             "unschedulable": "",
+            "scheduled_at": ago(59),
+            "disruption": "",
+            "disruption_message": "",
+            "failed_init": "",
             "container": container,
             **fields,
         }
@@ -172,6 +185,11 @@ def ended(exit_code: int = 0, message: str = "", *, reason: str | None = None, *
         }
     )
     return ContainerSeen(running_since=None, waiting_reason="", waiting_message="", termination=termination)
+
+
+def event(reason: str, message: str = "", *, about: str = POD_UID, at: datetime | None = None) -> EventSeen:
+    """An Event about the pod, unless told otherwise; of just now."""
+    return EventSeen(about=about, reason=reason, message=message, at=at or NOW)
 
 
 def log(text: str = "a line\n", *, is_whole: bool = True, unreadable: str = "") -> LogSeen:

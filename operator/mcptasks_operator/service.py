@@ -17,6 +17,8 @@ from .catalogue import Catalogue
 from .cluster import Cluster
 from .drift import DEAD_AFTER_SECONDS, Drift
 from .errors import OperatorError
+from .eventbook import EventBook
+from .eventwatch import EventWatch
 from .handlers import Intake
 from .journal import Journal
 from .keys import Key, task_key
@@ -65,7 +67,7 @@ class Operator:
             least_delay=_asked_delay,
         )
         self.lines = Lines(self.store, wake=lambda task: self.queue.add(task_key(task)))
-        catalogue = Catalogue(self.store)
+        catalogue, events = Catalogue(self.store), EventBook()
         namespace, assign_uid, endpoint = self.settings.namespace, self.settings.assign_uid, self.settings.endpoint
         self._tasks = TaskReconciler(
             store=self.store,
@@ -84,6 +86,10 @@ class Operator:
             policy=AnswerPolicy(cluster=metered, namespace=namespace, name=self.settings.answer_policy),
             secrets=SecretProbe(cluster=metered, namespace=namespace, clock=_now),
             clock=_now,
+            events=events,
+        )
+        self._event_watch = EventWatch(
+            kube=self.kube, namespace=namespace, book=events, store=self.store, enqueue=self.queue.add
         )
         self._tools = ToolReconciler(
             store=self.store,
@@ -102,7 +108,9 @@ class Operator:
             enqueue=self.queue.add,
             clock=time.monotonic,
         )
-        self._intake = Intake(store=self.store, drift=self.drift, metrics=self.metrics, enqueue=self.queue.add)
+        self._intake = Intake(
+            store=self.store, drift=self.drift, metrics=self.metrics, enqueue=self.queue.add, events=events
+        )
         self.metrics.count_tasks(self.store)
         self.metrics.observe("tasks_queued", "Tasks that wait for their turn.", lambda: self.lines.waiting)
         self.metrics.observe("queue_depth", "Keys that wait for a worker.", lambda: self.queue.depth)
@@ -138,6 +146,7 @@ class Operator:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(watch(kube=self.kube, namespace=self.settings.namespace, take=self._intake.take))
+                group.create_task(self._event_watch.run())
                 group.create_task(self._begin(group))
         except* OperatorError as failed:
             raise failed.exceptions[0] from failed

@@ -17,6 +17,7 @@ from .verdicts import Ask, End, GoOn, Verdict, failed, once_there_is_no_job
 PATIENCE: Final = timedelta(seconds=3)
 """How late the view of a tool may be: a task and its tool may come from one `kubectl apply`."""
 _LOOK_AGAIN: Final = timedelta(seconds=1)
+_MOST_PAUSE: Final = timedelta(seconds=30)
 
 
 def name_is_taken(situation: Situation) -> Verdict | None:
@@ -57,7 +58,28 @@ def _is_cancelled(situation: Situation) -> Verdict | None:
 
 def _is_refused(situation: Situation) -> Verdict | None:
     refusal = situation.seen.refusal
-    return None if refusal is None else failed(refusal.reason, refusal.message)
+    if refusal is None:
+        return None
+    if refusal.reason is Reason.QUOTA_EXCEEDED:
+        return _waits_for_quota(situation, refusal.message)
+    return failed(refusal.reason, refusal.message)
+
+
+def _waits_for_quota(situation: Situation, message: str) -> Verdict:
+    """The namespace has room for no more Jobs: other tasks' ends may make some. Each try is a request."""
+    accepted_at, tool = _accepted_at(situation), situation.seen.tool
+    seconds = 0 if tool is None else tool.spec.start_deadline_seconds
+    deadline = accepted_at + timedelta(seconds=seconds)
+    if situation.now >= deadline:
+        words = f"not started within {seconds} s: waiting for quota: {message}"
+        return failed(Reason.QUOTA_EXCEEDED, words)
+    pause = max(_LOOK_AGAIN, min((situation.now - accepted_at) / 4, _MOST_PAUSE))
+    return GoOn(
+        phase=Phase.PENDING,
+        message=f"waiting for quota: {message}",
+        cause=Reason.QUOTA_EXCEEDED,
+        until=min(deadline, situation.now + pause),
+    )
 
 
 def _is_answered_against(situation: Situation) -> Verdict | None:

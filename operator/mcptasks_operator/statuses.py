@@ -4,17 +4,21 @@ What was seen (tool, Job, pod, times) goes in whatever the verdict is; the rest 
 own word and passes through untouched.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal
 
 from mcptasks_crds import limits
 from mcptasks_crds.phases import Phase
-from mcptasks_crds.task import JobSeen, TaskError, TaskStatus, ToolSeen
+from mcptasks_crds.reasons import Reason
+from mcptasks_crds.task import JobSeen, TaskCondition, TaskError, TaskStatus, ToolSeen
 
 from .answered import closed
 from .expiry import expiry, lease
 from .situation import NEVER_RAN, Situation
 from .verdicts import End, GoOn
 
+_TRUTHS: Final[Mapping[bool, Literal["True", "False"]]] = MappingProxyType({True: "True", False: "False"})
 INTERNAL_ERROR: Final = -32603
 """JSON-RPC: Internal error."""
 
@@ -32,7 +36,7 @@ def living(situation: Situation, verdict: GoOn) -> TaskStatus:
             "expires_at": lease(situation.task, situation.now),
         }
     )
-    return _dated(situation, status)
+    return _dated(situation, _with_condition(situation, status, reason=verdict.cause or verdict.reason))
 
 
 def ended(situation: Situation, verdict: End) -> TaskStatus:
@@ -51,7 +55,7 @@ def ended(situation: Situation, verdict: End) -> TaskStatus:
             "expires_at": expiry(situation.task, situation.now),
         }
     )
-    return _dated(situation, status)
+    return _dated(situation, _with_condition(situation, status, reason=verdict.reason))
 
 
 def _seen(situation: Situation, *, pod_is_news: bool) -> TaskStatus:
@@ -91,6 +95,21 @@ def _exit_code(situation: Situation) -> int | None:
     if termination is None or termination.reason in NEVER_RAN:
         return situation.status.exit_code
     return termination.exit_code
+
+
+def _with_condition(situation: Situation, status: TaskStatus, *, reason: Reason | None) -> TaskStatus:
+    """The status with its condition, which says no more than the status itself."""
+    assert status.phase is not None
+    succeeded = _TRUTHS[reason is Reason.SUCCEEDED] if status.phase.is_terminal else "Unknown"
+    before = next((each for each in situation.status.conditions if each.status == succeeded), None)
+    message = "" if succeeded == "True" else status.message or ""
+    condition = TaskCondition(
+        status=succeeded,
+        reason=str(reason or status.phase),
+        message=limits.clip(message, limits.CONDITION_MESSAGE_STORED_BYTES),
+        last_transition_time=situation.now if before is None else before.last_transition_time,
+    )
+    return status.model_copy(update={"conditions": (condition,)})
 
 
 def _dated(situation: Situation, status: TaskStatus) -> TaskStatus:

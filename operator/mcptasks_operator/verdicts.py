@@ -27,6 +27,8 @@ class GoOn:
     until: datetime | None
     """When time alone ends this, the task's lease aside."""
     reason: Reason | None = None
+    cause: Reason | None = None
+    """What its start waits for, where something stands in its way: what it will end with if that stays so."""
     stopping: Stopping | None = None
     log_tail: str | None = None
     pod_is_news: bool = True

@@ -6,27 +6,24 @@ from typing import Final
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 
+from .causes import STARTS, Cause, Heals, cause_of
 from .decision import ConfirmPods
 from .situation import Situation
 from .stopping import run_limit
 from .verdicts import Ask, GoOn, Verdict, failed
 
-_IMAGE_IS_INVALID: Final = frozenset({"InvalidImageName", "ErrImageNeverPull"})
-"""What the kubelet says of an image that no waiting brings."""
-_IMAGE_WAITS: Final = frozenset(
-    {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}
-)
-_STARTS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 _QUIET: Final = timedelta(seconds=3)
 """How long a start that goes well is not worth a word: most are over by then, and each word is a write."""
 
 
-def image_is_invalid(situation: Situation) -> Verdict | None:
-    """The image can never be run."""
-    container = situation.container
-    if container is None or container.waiting_reason not in _IMAGE_IS_INVALID:
+def start_is_hopeless(situation: Situation) -> Verdict | None:
+    """What the start waits for will not come by itself."""
+    cause = _cause(situation)
+    if situation.started_at is not None or cause is None or cause.reason is None or not cause.is_final:
         return None
-    return failed(Reason.IMAGE_INVALID, f"{container.waiting_reason}: {container.waiting_message}")
+    if cause.heals is not Heals.NEVER and not situation.seen.pods_confirmed:
+        return Ask(need=ConfirmPods())  # it may run by now
+    return failed(cause.reason, cause.words)
 
 
 def start_deadline_is_over(situation: Situation) -> Verdict | None:
@@ -35,8 +32,9 @@ def start_deadline_is_over(situation: Situation) -> Verdict | None:
         return None
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())  # it may run by now: the deadline must not lose a race with our own cache
-    seconds = situation.execution.start_deadline_seconds
-    return failed(Reason.START_DEADLINE, f"not started within {seconds} s: {_what_it_waits_for(situation)}")
+    seconds, cause = situation.execution.start_deadline_seconds, _cause(situation)
+    reason = Reason.START_DEADLINE if cause is None else cause.reason or Reason.START_DEADLINE
+    return failed(reason, f"not started within {seconds} s: {_what_it_waits_for(situation, cause)}")
 
 
 def runs(situation: Situation) -> Verdict | None:
@@ -48,11 +46,20 @@ def runs(situation: Situation) -> Verdict | None:
 
 def waits(situation: Situation) -> GoOn:
     """The container does not run yet."""
-    deadline, quiet_until = start_deadline(situation), _began(situation) + _QUIET
-    if _is_starting_well(situation) and situation.now < quiet_until:
+    cause, quiet_until = _cause(situation), _began(situation) + _QUIET
+    deadline = start_deadline(situation)
+    if _is_starting_well(situation, cause) and situation.now < quiet_until:
         return GoOn(phase=Phase.PENDING, message="starting", until=min(deadline, quiet_until), pod_is_news=False)
-    until = deadline if situation.now < deadline else None  # a container that ran once has met its deadline
-    return GoOn(phase=Phase.PENDING, message=_what_it_waits_for(situation), until=until)
+    return GoOn(
+        phase=Phase.PENDING,
+        message=_what_it_waits_for(situation, cause),
+        cause=None if cause is None else cause.reason,
+        until=_until(situation, cause, deadline),
+    )
+
+
+def _cause(situation: Situation) -> Cause | None:
+    return cause_of(situation, began=_began(situation))
 
 
 def _runs(situation: Situation) -> bool:
@@ -69,19 +76,27 @@ def start_deadline(situation: Situation) -> datetime:
     return _began(situation) + timedelta(seconds=situation.execution.start_deadline_seconds)
 
 
-def _is_starting_well(situation: Situation) -> bool:
-    pod, container = situation.pod, situation.container
-    if pod is None:
-        return True
-    return not pod.unschedulable and (container is None or container.waiting_reason in _STARTS)
+def _until(situation: Situation, cause: Cause | None, deadline: datetime) -> datetime | None:
+    """When time alone ends the waiting. A container that ran once has met its deadline."""
+    lasts = cause is not None and cause.said_at == situation.now  # of an Event, only the next one tells more
+    ends_at = cause.ends_at if cause is not None and lasts else None
+    return min(
+        (moment for moment in (ends_at, deadline) if moment is not None and situation.now < moment), default=None
+    )
 
 
-def _what_it_waits_for(situation: Situation) -> str:
+def _is_starting_well(situation: Situation, cause: Cause | None) -> bool:
+    container = situation.container
+    fine = cause is None or cause.reason is None
+    return fine and (container is None or container.waiting_reason in STARTS)
+
+
+def _what_it_waits_for(situation: Situation, cause: Cause | None) -> str:
     pod, container = situation.pod, situation.container
+    if cause is not None:
+        return cause.words
     if pod is None:
         return "waiting for its pod to be created"
-    if pod.unschedulable:
-        return f"waiting for a node: {pod.unschedulable}"
     if pod.node is None:
         return "waiting for a node"
     if container is None:
@@ -91,10 +106,8 @@ def _what_it_waits_for(situation: Situation) -> str:
 
 def _what_the_container_waits_for(node: str, reason: str, message: str) -> str:
     words = f"{reason}: {message}" if message else reason
-    if reason in _IMAGE_WAITS:
-        return f"the image cannot be pulled yet: {words}"
     if reason == "PodInitializing":
-        return f"starting on node {node}: its init containers run, or its image is pulled"
-    if reason in _STARTS:
+        return f"starting on node {node}: {message or 'its init containers run, or its image is pulled'}"
+    if reason in STARTS:
         return f"starting on node {node}: pulling the image and mounting volumes"
     return f"the container cannot be created yet: {words}"

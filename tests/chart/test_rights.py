@@ -16,7 +16,7 @@ OPERATOR = {
     ("", "pods"): {"get", "list", "watch"},
     ("", "pods/log"): {"get"},
     ("", "secrets"): {"create"},
-    ("events.k8s.io", "events"): {"create"},
+    ("events.k8s.io", "events"): {"create", "watch"},
 }
 SERVER = {
     ("mcptasks.dev", "mcptasks/status"): {"patch"},

@@ -14,11 +14,13 @@ from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import Answer, ArgumentsSource, Report, Stopping
 from mcptasks_crds.tool import McpTool
 from mcptasks_operator.decide import decide
-from mcptasks_operator.observation import Absent, ArgumentsSeen, LineSeen, Observation, Presence, Refusal
+from mcptasks_operator.observation import Absent, ArgumentsSeen, LineSeen, Observation, PodSeen, Presence, Refusal
 from mcptasks_operator.samples import (
+    JOB_UID,
     NOW,
     ago,
     ended,
+    event,
     execution,
     job,
     log,
@@ -93,6 +95,24 @@ def queued(*, for_seconds: float) -> Observation:
     return observation(task=task(status(Phase.PENDING, pod=False)), job=made, pods=(), line=LineSeen(running=1))
 
 
+def late(waits: PodSeen) -> Observation:
+    """A start over its deadline, with this pod."""
+    made = job(created_at=ago(300))
+    return observation(task=task(status(Phase.PENDING, pod=False)), job=made, pods=(waits,), pods_confirmed=True)
+
+
+def not_made(why: str, *, after: float) -> Observation:
+    """A pod that is refused, and was so for as long."""
+    said = event("FailedCreate", f"Error creating: {why}", about=JOB_UID)
+    made = job(created_at=ago(after))
+    waits = task(status(Phase.PENDING, pod=False))
+    return observation(task=waits, job=made, pods=(), pods_confirmed=True, events=(said,))
+
+
+def disrupted(why: str) -> Observation:
+    return observation(pods=(pod(running(), deleting=True, disruption=why),))
+
+
 OBSERVATIONS: dict[Reason, Observation] = {
     Reason.SUCCEEDED: tool_ended(0),
     Reason.TOOL_ERROR: reported('{"content":[],"isError":true}'),
@@ -115,10 +135,23 @@ OBSERVATIONS: dict[Reason, Observation] = {
     Reason.QUEUE_TIME_OVER: queued(for_seconds=90_000),
     Reason.IMAGE_INVALID: waits_for("InvalidImageName"),
     Reason.CONTAINER_CANNOT_RUN: tool_ended(128, reason="StartError"),
-    Reason.START_DEADLINE: waits_for("ErrImagePull", job=job(created_at=ago(300)), pods_confirmed=True),
+    Reason.QUOTA_EXCEEDED: not_made("exceeded quota: q", after=300),
+    Reason.POD_REJECTED: not_made('violates PodSecurity "restricted:latest": forbidden', after=20),
+    Reason.SERVICE_ACCOUNT_MISSING: not_made("error looking up service account ns/none", after=20),
+    Reason.UNSCHEDULABLE: late(pod(phase="Pending", node=None, unschedulable="0/1 nodes are available")),
+    Reason.VOLUME_UNAVAILABLE: late(pod(phase="Pending", node=None, unschedulable="unbound PersistentVolumeClaims")),
+    Reason.CONFIG_MISSING: late(pod(waiting("CreateContainerConfigError", 'secret "x" not found'), phase="Pending")),
+    Reason.IMAGE_PULL: late(pod(waiting("ErrImagePull"), phase="Pending")),
+    Reason.IMAGE_ARCHITECTURE: tool_ended(128, "exec format error", reason="StartError"),
+    Reason.INIT_FAILED: late(pod(phase="Failed", failed_init="init container x: exit code 3")),
+    Reason.START_DEADLINE: late(pod(waiting("PodInitializing"), phase="Pending")),
     Reason.JOB_DELETED: observation(job=Absent.CONFIRMED, pods=()),
     Reason.POD_DELETED: observation(pods=(pod(running(), deleting=True),)),
-    Reason.POD_FAILED: observation(pods=(pod(running(), phase="Failed", reason="Evicted"),)),
+    Reason.EVICTED: observation(pods=(pod(running(), phase="Failed", reason="Evicted"),)),
+    Reason.PREEMPTED: disrupted("PreemptionByScheduler"),
+    Reason.DRAINED: disrupted("EvictionByEvictionAPI"),
+    Reason.NODE_LOST: disrupted("DeletionByTaintManager"),
+    Reason.POD_FAILED: observation(pods=(pod(running(), phase="Failed", reason="OutOfcpu"),)),
     Reason.JOB_FAILED: observation(
         job=job(finished=True, failure_reason="BackoffLimitExceeded"),
         task=task(status(pod=False)),

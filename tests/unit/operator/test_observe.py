@@ -190,8 +190,8 @@ def test_an_init_container_that_failed_is_why_the_pod_failed() -> None:
 
     assert seen.container is not None
     decided = decide(samples.observation(pods=(seen,))).status
-    assert decided.reason is Reason.POD_FAILED
-    assert decided.message == "the pod p failed: init container fetch: exit code 3 (Error): no route"
+    assert decided.reason is Reason.INIT_FAILED
+    assert decided.message == "init container fetch: exit code 3 (Error): no route: the tool never ran"
 
 
 def test_an_init_container_that_will_be_started_again_is_no_failure() -> None:
@@ -202,6 +202,44 @@ def test_an_init_container_that_will_be_started_again_is_no_failure() -> None:
 
     assert seen is not None
     assert seen.waiting_reason == "PodInitializing"
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "words"),
+    [
+        ({"name": "fetch"}, {"state": {"running": {}}}, "init container fetch runs"),
+        (
+            {"name": "proxy", "restartPolicy": "Always"},
+            {"state": {"running": {}}, "started": False},
+            "sidecar proxy runs and has not passed its startup probe",
+        ),
+        ({"name": "proxy", "restartPolicy": "Always"}, {"state": {"running": {}}, "started": True}, ""),
+    ],
+)
+def test_what_runs_before_the_tool_is_why_it_waits(spec: Json, status: Json, words: str) -> None:
+    waits = container({"waiting": {"reason": "PodInitializing"}})
+    document = pod(
+        spec={"initContainers": [spec], "containers": [{"name": "main"}]},
+        containerStatuses=[waits],
+        initContainerStatuses=[{"name": spec["name"], **status}],
+    )
+
+    seen = pod_seen(document, EXECUTION).container
+
+    assert seen is not None
+    assert (seen.waiting_reason, seen.waiting_message) == ("PodInitializing", words)
+
+
+def test_who_disrupts_a_pod_and_when_it_got_its_node_is_read_from_its_conditions() -> None:
+    conditions = [
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": CREATED},
+        {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "evicting"},
+    ]
+
+    seen = pod_seen(pod(conditions=conditions), EXECUTION)
+
+    assert seen.scheduled_at == datetime(2026, 11, 29, 12, tzinfo=UTC)
+    assert (seen.disruption, seen.disruption_message) == ("EvictionByEvictionAPI", "evicting")
 
 
 def test_a_pod_that_is_being_deleted_or_was_evicted_says_so() -> None:

@@ -21,6 +21,7 @@ from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import Answer, ArgumentsSource, McpTask, Report, TaskStatus
 from mcptasks_crds.tool import McpTool
+from mcptasks_operator.causes import MENDING
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import (
     Action,
@@ -263,7 +264,7 @@ class World(RuleBasedStateMachine):
             for each in self.pods:
                 self.doom(each)
         elif not self.pods:
-            self.pods.append(Pod(pod(None, phase="Pending", node=None, created_at=self.now)))
+            self.pods.append(Pod(pod(None, phase="Pending", node=None, created_at=self.now, scheduled_at=None)))
         elif not any(each.may_run for each in self.pods):
             self.job = replace(self.job, failure_reason="BackoffLimitExceeded", failure_message="too often")
         self.changed()
@@ -301,12 +302,15 @@ class World(RuleBasedStateMachine):
         return next((each for each in self.pods if each.may_run), None)
 
     @precondition(lambda self: self.live_pod() is not None)
-    @rule(reason=st.sampled_from(["ContainerCreating", "ErrImagePull", "CreateContainerConfigError"]))
-    def a_pod_waits(self, reason: str) -> None:
+    @rule(
+        reason=st.sampled_from(["ContainerCreating", "ErrImagePull", "CreateContainerConfigError"]),
+        message=st.sampled_from(["somehow", 'secret "x" not found']),
+    )
+    def a_pod_waits(self, reason: str, message: str) -> None:
         each = self.live_pod()
         assert each is not None
         if not each.runs:
-            self.set_pod(each, container=waiting(reason, "somehow"), node="node-1")
+            self.set_pod(each, container=waiting(reason, message), node="node-1")
 
     @precondition(lambda self: self.live_pod() is not None)
     @rule()
@@ -361,18 +365,21 @@ class World(RuleBasedStateMachine):
     # --- what people, the client and the pod do -------------------------------------------------------------------
 
     @precondition(lambda self: any(each.exists for each in self.pods))
-    @rule(really=SELDOM)
-    def somebody_deletes_the_pod(self, really: bool) -> None:
+    @rule(really=SELDOM, why=st.sampled_from(["", "PreemptionByScheduler", "EvictionByEvictionAPI"]))
+    def somebody_deletes_the_pod(self, really: bool, why: str) -> None:
         if not really:
             return
-        self.doom(self.pods[-1])
+        doomed = self.pods[-1]
+        if doomed.doomed_since is None:
+            doomed.view = replace(doomed.view, disruption=why)
+        self.doom(doomed)
         self.changed()
 
     @precondition(lambda self: any(each.runs and each.doomed_since is None for each in self.pods))
     @rule(really=SELDOM)
     def a_drained_tool_ends_politely(self, really: bool) -> None:
         if really:
-            self.somebody_deletes_the_pod(really=True)
+            self.somebody_deletes_the_pod(really=True, why="")
             self.a_container_ends(code=0, message="half done", phase_too=True)
 
     def is_stopping(self) -> bool:
@@ -628,12 +635,16 @@ class World(RuleBasedStateMachine):
             Reason.SUCCEEDED: self.has_report() if is_reported(status) else 0 in exits,
             Reason.EXIT_CODE: 1 in exits,
             Reason.SIGNALLED: 137 in exits,
-            Reason.CONTAINER_CANNOT_RUN: any(each.never_ran for each in self.pods),
+            Reason.CONTAINER_CANNOT_RUN: any(each.never_ran for each in self.pods) or self.is_late(),
+            Reason.IMAGE_PULL: self.is_late() and not any(each.runs for each in self.pods),
+            Reason.CONFIG_MISSING: self.is_late(MENDING) and not any(each.runs for each in self.pods),
+            Reason.PREEMPTED: history.a_pod_was_doomed,
+            Reason.DRAINED: history.a_pod_was_doomed,
             Reason.CANCELLED: self.task.spec.cancel_requested and (self.nothing_may_run() or self.is_overdue()),
             Reason.RUN_LIMIT: self.ran_too_long(status),
             Reason.JOB_DELETED: history.job_was_deleted,
             Reason.POD_DELETED: history.a_pod_was_doomed,
-            Reason.POD_FAILED: any(each.evicted for each in self.pods),
+            Reason.EVICTED: any(each.evicted for each in self.pods),
             Reason.JOB_FAILED: history.job_failed,
             Reason.START_DEADLINE: self.is_late() and not any(each.runs for each in self.pods),
             Reason.RESULT_LOST: 0 in exits,
@@ -661,9 +672,9 @@ class World(RuleBasedStateMachine):
         stopping = None if self.task is None else self.task.status.stopping
         return stopping is not None and self.now >= stopping.at + timedelta(seconds=GRACE + 60)
 
-    def is_late(self) -> bool:
+    def is_late(self, after: timedelta = timedelta(seconds=START_DEADLINE)) -> bool:
         made = self.history.job_made_at
-        return made is not None and self.now >= made + timedelta(seconds=START_DEADLINE)
+        return made is not None and self.now >= made + min(after, timedelta(seconds=START_DEADLINE))
 
     def ran_too_long(self, status: TaskStatus) -> bool:
         return status.started_at is not None and self.now >= status.started_at + timedelta(seconds=TIMEOUT)

@@ -49,6 +49,7 @@ from mcptasks_operator.observation import (
     Absent,
     ArgumentsSeen,
     ContainerSeen,
+    EventSeen,
     Execution,
     JobView,
     LineSeen,
@@ -94,7 +95,7 @@ containers = st.builds(
             "CreateContainerConfigError",
         ]
     ),
-    waiting_message=words,
+    waiting_message=words | st.just('secret "x" not found'),
     termination=st.none() | terminations,
 )
 pods = st.builds(
@@ -107,7 +108,11 @@ pods = st.builds(
     created_at=moments,
     deleting=st.booleans(),
     node=st.sampled_from([None, "node-1"]),
-    unschedulable=st.sampled_from(["", "", "0/1 nodes are available"]),
+    unschedulable=st.sampled_from(["", "", "0/1 nodes are available", 'persistentvolumeclaim "x" not found']),
+    scheduled_at=maybe_moments,
+    disruption=st.sampled_from(["", "", "PreemptionByScheduler", "EvictionByEvictionAPI", "Whatever"]),
+    disruption_message=words,
+    failed_init=st.sampled_from(["", "", "init container x: exit code 3"]),
     container=st.none() | containers,
 )
 executions = st.builds(
@@ -215,6 +220,14 @@ tools = st.none() | st.builds(
     generation=st.integers(1, 2),
     seen=st.integers(0, 2),
 )
+events = st.builds(
+    EventSeen,
+    about=st.sampled_from([JOB_UID, "pod-uid", "pod-uid-2"]),
+    reason=st.sampled_from(["FailedCreate", "FailedMount", "Pulling", "Unhealthy"]),
+    message=words
+    | st.sampled_from(["exceeded quota: x", "forbidden: no", 'secret "x" not found', 'Pulling image "y"', ""]),
+    at=moments,
+)
 logs = st.builds(LogSeen, text=words, is_whole=st.booleans(), unreadable=st.sampled_from(["", "gone"]))
 observations = st.builds(
     Observation,
@@ -226,7 +239,9 @@ observations = st.builds(
     pods_confirmed=st.booleans(),
     log=st.none() | logs,
     line=lines,
-    refusal=st.none() | st.builds(Refusal, reason=st.just(Reason.JOB_REJECTED), message=words),
+    refusal=st.none()
+    | st.builds(Refusal, reason=st.sampled_from([Reason.JOB_REJECTED, Reason.QUOTA_EXCEEDED]), message=words),
+    events=st.lists(events, max_size=3).map(tuple),
     arguments=st.none() | st.builds(ArgumentsSeen, presence=st.sampled_from(Presence), at=moments),
 )
 

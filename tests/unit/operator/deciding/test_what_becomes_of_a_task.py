@@ -186,6 +186,22 @@ STANDINGS = [
         "exceeded quota",
     ),
     row(
+        "a quota that has no room for the Job is waited for",
+        fresh(refusal=Refusal(reason=Reason.QUOTA_EXCEEDED, message="exceeded quota: jobs")),
+        Phase.PENDING,
+        None,
+        "waiting for quota: exceeded quota: jobs",
+    ),
+    row(
+        "a quota is not waited for beyond the start deadline",
+        fresh(
+            refusal=Refusal(reason=Reason.QUOTA_EXCEEDED, message="exceeded quota: jobs"), task=task(created=ago(300))
+        ),
+        Phase.FAILED,
+        Reason.QUOTA_EXCEEDED,
+        "not started within 300 s: waiting for quota: exceeded quota: jobs",
+    ),
+    row(
         "a task cancelled before its Job is cancelled at once",
         fresh(task=task(cancel_requested=True), job=Absent.CONFIRMED),
         Phase.CANCELLED,
@@ -232,11 +248,18 @@ STANDINGS = [
         "the image cannot be pulled yet: ImagePullBackOff: not found",
     ),
     row(
-        "a missing Secret is told and waited for",
-        starting({"container": waiting("CreateContainerConfigError", 'secret "x" not found')}),
+        "a container that cannot be created yet is waited for",
+        starting({"container": waiting("CreateContainerError", "name is reserved")}),
         Phase.PENDING,
         None,
-        'cannot be created yet: CreateContainerConfigError: secret "x" not found',
+        "cannot be created yet: CreateContainerError: name is reserved",
+    ),
+    row(
+        "a state that nobody knows is quoted",
+        starting({"container": waiting("Napping", "just a minute")}),
+        Phase.PENDING,
+        None,
+        "cannot be created yet: Napping: just a minute",
     ),
     row(
         "an image's name that is not valid fails at once",
@@ -256,7 +279,7 @@ STANDINGS = [
         "a start that takes too long fails with the last cause",
         starting({"container": waiting("ErrImagePull", "no route")}, job=job(created_at=ago(300)), pods_confirmed=True),
         Phase.FAILED,
-        Reason.START_DEADLINE,
+        Reason.IMAGE_PULL,
         "not started within 300 s: the image cannot be pulled yet: ErrImagePull: no route",
     ),
     row(
@@ -293,8 +316,17 @@ STANDINGS = [
         "completed",
     ),
     row(
-        "exit 0 after an out-of-memory kill of a child is a result",
-        observation(pods=(pod(ended(0, "done", reason="OOMKilled")),)),
+        "exit 0 after an out-of-memory kill of a child is no success",
+        observation(pods=(pod(ended(0, "done", reason="OOMKilled")),), log=log()),
+        Phase.COMPLETED,
+        Reason.OUT_OF_MEMORY,
+        "a process of the container used more memory than its limit (exit code 0)",
+    ),
+    row(
+        "a result that was reported is one whoever was killed",
+        observation(
+            task=task(status(report=Report(result=RESULT))), pods=(pod(ended(0, reason="OOMKilled")),), log=log()
+        ),
         Phase.COMPLETED,
         Reason.SUCCEEDED,
         "completed",
@@ -350,9 +382,16 @@ STANDINGS = [
     ),
     row(
         "a container that Docker cannot run is the platform's failure",
-        observation(pods=(pod(ended(126, "exec format error", reason="ContainerCannotRun")),)),
+        observation(pods=(pod(ended(126, "permission denied", reason="ContainerCannotRun")),)),
         Phase.FAILED,
         Reason.CONTAINER_CANNOT_RUN,
+        "permission denied",
+    ),
+    row(
+        "another processor's program is told from other commands that cannot run",
+        observation(pods=(pod(ended(128, "exec /bin/x: exec format error", reason="StartError")),)),
+        Phase.FAILED,
+        Reason.IMAGE_ARCHITECTURE,
         "exec format error",
     ),
     row(
@@ -582,14 +621,14 @@ STANDINGS = [
         "an evicted pod tells why",
         observation(pods=(pod(ended(137), phase="Failed", reason="Evicted", message="low on memory"),)),
         Phase.FAILED,
-        Reason.POD_FAILED,
+        Reason.EVICTED,
         "Evicted: low on memory",
     ),
     row(
         "an evicted pod is evicted though it is being deleted",
         observation(pods=(pod(ended(137), phase="Failed", reason="Evicted", deleting=True),)),
         Phase.FAILED,
-        Reason.POD_FAILED,
+        Reason.EVICTED,
         "Evicted",
     ),
     row(
@@ -607,7 +646,28 @@ STANDINGS = [
         "could not be located",
     ),
     row(
-        "a failed init container fails the pod",
+        "a failed init container is named",
+        starting({"container": waiting("PodInitializing"), "phase": "Failed", "failed_init": "init container x: 3"}),
+        Phase.FAILED,
+        Reason.INIT_FAILED,
+        "init container x: 3: the tool never ran",
+    ),
+    row(
+        "an init container that failed because the pod was evicted is not to blame",
+        starting({"phase": "Failed", "reason": "Evicted", "failed_init": "init container x: 137"}),
+        Phase.FAILED,
+        Reason.EVICTED,
+        "was evicted by its node",
+    ),
+    row(
+        "a pod that its node refuses failed",
+        starting({"phase": "Failed", "reason": "OutOfcpu", "message": "no room"}),
+        Phase.FAILED,
+        Reason.POD_FAILED,
+        "OutOfcpu: no room",
+    ),
+    row(
+        "a pod that failed before its container ran quotes what it waited for",
         starting({"container": waiting("PodInitializing"), "phase": "Failed"}),
         Phase.FAILED,
         Reason.POD_FAILED,
@@ -713,6 +773,16 @@ def test_a_start_that_goes_well_is_one_write_until_the_container_runs() -> None:
     assert pending.status == first
     assert creating.status == first
     assert creating.look_again_at == ahead(2)
+
+
+@pytest.mark.parametrize(("age", "pause"), [(0, 1), (2, 1), (60, 15), (200, 30), (290, 10)])
+def test_a_quota_is_tried_again_in_growing_pauses(age: float, pause: float) -> None:
+    refusal = Refusal(reason=Reason.QUOTA_EXCEEDED, message="exceeded quota: jobs")
+
+    decision = decide(fresh(refusal=refusal, task=task(created=ago(age))))
+
+    assert decision.look_again_at == ahead(pause)
+    assert decision.status.conditions[0].reason == "QuotaExceeded"
 
 
 def test_the_exit_code_of_a_container_that_never_ran_is_not_told() -> None:

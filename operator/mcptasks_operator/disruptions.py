@@ -1,0 +1,91 @@
+"""Rungs about a pod that something else than its tool has ended: its node, the scheduler, a drain, or somebody."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from mcptasks_crds.reasons import Reason
+
+from .decision import ConfirmPods
+from .ending import job_completed
+from .situation import Situation
+from .verdicts import Ask, Verdict, failed
+
+BY_POD_REASON: Final[Mapping[str, Reason]] = MappingProxyType(
+    {
+        "Evicted": Reason.EVICTED,  # by its node: memory, disk, or more disk than it may use
+        "Preempting": Reason.PREEMPTED,  # by its node, for a pod that the node itself needs
+        "Terminated": Reason.DRAINED,  # its node is being shut down
+        "NodeLost": Reason.NODE_LOST,
+    }
+)
+"""What the kubelet says of a pod as a whole (`status.reason`). All else is a refusal: `OutOfcpu`, `NodeAffinity`."""
+
+BY_DISRUPTION: Final[Mapping[str, Reason]] = MappingProxyType(
+    {
+        "PreemptionByScheduler": Reason.PREEMPTED,
+        "EvictionByEvictionAPI": Reason.DRAINED,
+        "TerminationByKubelet": Reason.EVICTED,
+        "DeletionByTaintManager": Reason.NODE_LOST,
+        "DeletionByDeviceTaintManager": Reason.NODE_LOST,
+        "DeletionByPodGC": Reason.NODE_LOST,  # its node does not exist any more
+    }
+)
+"""Who says on the pod's condition `DisruptionTarget` that it ends the pod.
+
+https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions
+"""
+
+_WORDS: Final[Mapping[Reason, str]] = MappingProxyType(
+    {
+        Reason.EVICTED: "was evicted by its node",
+        Reason.PREEMPTED: "had to make room for a more important one",
+        Reason.DRAINED: "was evicted: its node is drained or shut down, or an autoscaler wants it gone",
+        Reason.NODE_LOST: "had to go: its node does not answer, is gone, or was tainted",
+    }
+)
+
+
+def pod_failed(situation: Situation) -> Verdict | None:
+    """The pod failed as a whole: evicted, refused by its node, or with an init container that failed."""
+    pod = situation.pod
+    if pod is None or not (pod.phase == "Failed" or situation.termination is not None):
+        return None
+    if pod.deleting and not pod.reason:
+        return None
+    if pod.failed_init and not pod.reason:
+        return failed(Reason.INIT_FAILED, f"{pod.failed_init}: the tool never ran")
+    said = ": ".join(filter(None, (pod.reason, pod.message or _word_on_container(situation))))
+    reason = BY_POD_REASON.get(pod.reason)
+    if reason is None:
+        return failed(Reason.POD_FAILED, f"the pod {pod.name} failed: {said or 'its container never ran'}")
+    return failed(reason, f"the pod {pod.name} {_WORDS[reason]}: {said}")
+
+
+def pod_was_deleted(situation: Situation) -> Verdict | None:
+    """The pod is being deleted, or is gone, and nobody on our side did it."""
+    pod, known = situation.pod, situation.recorded
+    if pod is not None:
+        if not pod.deleting:
+            return None
+        reason = BY_DISRUPTION.get(pod.disruption)
+        if reason is None:
+            return failed(Reason.POD_DELETED, _deleted(pod.name))
+        said = pod.disruption_message or pod.disruption
+        return failed(reason, f"the pod {pod.name} on node {pod.node or '(none)'} {_WORDS[reason]}: {said}")
+    if known is None or known.pod_name is None:
+        return None
+    if not situation.seen.pods_confirmed:
+        return Ask(need=ConfirmPods())
+    return job_completed(situation) or failed(Reason.POD_DELETED, _deleted(known.pod_name))
+
+
+def _word_on_container(situation: Situation) -> str:
+    end, container = situation.termination, situation.container
+    if end is not None:
+        return ": ".join(filter(None, (end.reason, end.message)))
+    return "" if container is None else ": ".join(filter(None, (container.waiting_reason, container.waiting_message)))
+
+
+def _deleted(pod: str) -> str:
+    return f"the pod {pod} was deleted, and nothing says why"
