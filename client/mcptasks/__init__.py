@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         UnknownTaskError,
         UnreachableError,
     )
+    from .logs import TaskLog
     from .models import (
         CancelledTask,
         CompletedTask,
@@ -44,6 +45,7 @@ _HOMES = {
         "UnknownTaskError",
         "UnreachableError",
     ),
+    "logs": ("TaskLog",),
     "models": (
         "CancelledTask",
         "CompletedTask",
@@ -72,6 +74,7 @@ __all__ = [
     "Status",
     "Task",
     "TaskHandle",
+    "TaskLog",
     "TasksClient",
     "Tool",
     "ToolResult",

@@ -23,13 +23,16 @@ from .errors import (
     McptasksError,
     NotFinishedError,
     ProtocolError,
+    RequestError,
+    UnknownTaskError,
     UnreachableError,
 )
 from .headers import is_well_annotated, parameter_headers
+from .logs import TaskLog, task_log, task_log_uri
 from .models import TASK, CreatedTask, Discovery, InputRequired, InputRequiredTask, Task, Tool, ToolResult
 from .polling import poll_delay, retry_delay
 from .transport import OnProgress, Transport
-from .wire import TASKS_EXTENSION, Arguments, arguments_text, encode
+from .wire import INVALID_PARAMS, TASKS_EXTENSION, Arguments, arguments_text, encode
 
 REQUEST_SECONDS: Final = 30.0
 """The longest a server may take to answer what is not a tool's own work."""
@@ -172,6 +175,31 @@ class TasksClient:
     async def update_task(self, task_id: str, input_responses: Mapping[str, Any]) -> None:
         """Answer questions of a task, by their keys."""
         await self._request("tasks/update", {"taskId": task_id, "inputResponses": input_responses})
+
+    async def read_resource(self, uri: str) -> tuple[Mapping[str, Any], ...]:
+        """The contents of a resource, as the server sent them.
+
+        Raises:
+            RequestError: the server has no such resource.
+        """
+        contents = (await self._request("resources/read", {"uri": uri})).get("contents")
+        if not isinstance(contents, list) or not all(isinstance(each, dict) for each in contents):
+            raise ProtocolError("the server's resource has no contents")
+        return tuple(contents)
+
+    async def read_log(self, task_id: str) -> TaskLog:
+        """What a task has printed so far (the resource `mcptask://<task_id>/log`).
+
+        Raises:
+            UnknownTaskError: the server has no such task.
+        """
+        try:
+            contents = await self.read_resource(task_log_uri(task_id))
+        except RequestError as error:
+            if error.code != INVALID_PARAMS:
+                raise
+            raise UnknownTaskError(f"the server has no task {task_id}", code=error.code, data=error.data) from error
+        return task_log(contents)
 
     async def wait_for_task(
         self,

@@ -20,7 +20,13 @@ Json = dict[str, Any]
 
 MOMENT: Final = "2026-11-29T21:45:32.325Z"
 _META: Final = "io.modelcontextprotocol/"
-_NAMED_BY: Final = {"tools/call": "name", "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
+_NAMED_BY: Final = {
+    "tools/call": "name",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+    "resources/read": "uri",
+}
 
 
 def state(status: str, **members: Any) -> Json:
@@ -98,6 +104,8 @@ class FakeServer:
     def __init__(self, tools: Mapping[str, FakeTool] | None = None, *, page_size: int = 100) -> None:
         self.tools = dict(tools or {})
         self.tasks: dict[str, FakeTask] = {}
+        self.resources: dict[str, list[Json]] = {}
+        """The contents of each resource, by its URI."""
         self.seen: list[Seen] = []
         self.broken: list[Callable[[], web.Response | None]] = []
         """What the next requests get instead of an answer, one each; `drop` closes the connection."""
@@ -112,6 +120,7 @@ class FakeServer:
             "tasks/get": self._get,
             "tasks/update": self._update,
             "tasks/cancel": self._cancel,
+            "resources/read": self._read,
         }
 
     async def __aenter__(self) -> Self:
@@ -235,6 +244,16 @@ class FakeServer:
     def _cancel(self, params: Json) -> Json:
         self._task(params).cancel()
         return {"resultType": "complete"}
+
+    def _read(self, params: Json) -> Json:
+        if params["uri"] not in self.resources:
+            raise RefusalError(-32602, "Resource not found", data={"uri": params["uri"]})
+        return {
+            "resultType": "complete",
+            "contents": self.resources[params["uri"]],
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
 
     def _task(self, params: Json) -> FakeTask:
         task = self.tasks.get(params["taskId"])

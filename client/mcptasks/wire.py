@@ -33,6 +33,7 @@ _NAMED_BY: Final[Mapping[str, str]] = {
     "tasks/get": "taskId",
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
+    "resources/read": "uri",
 }
 """Which parameter of a method stands in the header `Mcp-Name` too."""
 

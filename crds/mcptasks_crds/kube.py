@@ -27,6 +27,8 @@ DEEPEST_STACK: Final = 25_000
 With Python's own limit of 1,000, one custom resource that nests deeper than that could not be read, nor any list that
 it stands in: one tool's author would stop everybody's tasks. A process sets it at its start.
 """
+_NO_ANSWER: Final = "the API server gives no answer"
+_CUT_OFF: Final = "the API server's answer was cut off"
 METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
@@ -168,7 +170,7 @@ class Kube:
             async with asyncio.timeout(timeout_seconds):
                 return bytes(await response.read())
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise RetryableError(f"{method} {path}: the answer was cut off: {error!r}") from error
+            raise RetryableError(f"{method} {path}: the answer was cut off: {error!r}", words=_CUT_OFF) from error
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Json:
         """Read one object as it is now."""
@@ -232,7 +234,7 @@ class Kube:
                     raise _error(f"watch {kind.plural}", int(event["object"].get("code", 500)), line)
                 yield event
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise RetryableError(f"watch {kind.plural}: cut off: {error!r}") from error
+            raise RetryableError(f"watch {kind.plural}: cut off: {error!r}", words=_CUT_OFF) from error
         finally:
             response.response.close()
 
@@ -246,7 +248,7 @@ class Kube:
             async for chunk in response.response.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise RetryableError(f"GET {path}: the answer was cut off: {error!r}") from error
+            raise RetryableError(f"GET {path}: the answer was cut off: {error!r}", words=_CUT_OFF) from error
         finally:
             response.response.close()
 
@@ -277,7 +279,7 @@ class Kube:
             if response.status >= 400:
                 raise _error(f"{method} {path}", response.status, await response.read(), response.headers)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise RetryableError(f"{method} {path}: no answer: {error!r}") from error
+            raise RetryableError(f"{method} {path}: no answer: {error!r}", words=_NO_ANSWER) from error
         return response
 
 

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import re
 import secrets
+from enum import StrEnum
 from typing import Final, Literal
 
 GROUP: Final = "mcptasks.dev"
@@ -52,6 +53,7 @@ TASK_ID_PREFIX: Final = "mt-"
 TRIAL_TASK: Final = TASK_ID_PREFIX + "trial"
 """The task whose Job is tried, never created, to see whether a tool can run. No task id is that short."""
 _TASK_ID: Final = re.compile(r"mt-[a-z2-7]{26,52}")
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 TOOL_NAME_PATTERN: Final = r"^[A-Za-z0-9_.-]{1,128}$"
@@ -61,6 +63,20 @@ COMPANION_TOOLS: Final = ("task_get", "task_answer", "task_cancel", "task_list")
 
 ARGUMENT_VARIABLE_PREFIX: Final = "ARG_"
 OWN_VARIABLE_PREFIX: Final = "MCPTASK_"
+RESULT_VARIABLE: Final = f"{OWN_VARIABLE_PREFIX}RESULT"
+"""In a pod: where the result goes. Of a pod's containers only the tool's own has it, and so is known by it."""
+
+RESOURCE_SCHEME: Final = "mcptask"
+"""Of the URIs of tasks' MCP resources."""
+
+
+class TaskPart(StrEnum):
+    """What of a task is an MCP resource of its own."""
+
+    LOG = "log"
+    """What its pod has printed."""
+    RESULT = "result"
+    """Its CallToolResult."""
 
 
 def new_task_id() -> str:
@@ -158,3 +174,35 @@ def scratch_volume(index: int) -> str:
 def is_own_volume(name: str) -> bool:
     """Whether a volume's name is kept for what mcptasks mounts into a pod."""
     return name == CONTRACT_VOLUME or name.startswith(f"{CONTRACT_VOLUME}-")
+
+
+def task_uri(task: str, part: TaskPart) -> str:
+    """The URI of a part of a task as an MCP resource. With `{taskId}` for the task it is the template of all of them.
+
+    >>> task_uri("{taskId}", TaskPart.LOG)
+    'mcptask://{taskId}/log'
+    """
+    return f"{RESOURCE_SCHEME}://{task}/{part}"
+
+
+def parse_task_uri(uri: str) -> tuple[str, TaskPart] | None:
+    """The task's id and the part that such a URI names, as `task_uri` writes it and in no other way; None: it is none.
+
+    >>> parse_task_uri("mcptask://mt-aaaaaaaaaaaaaaaaaaaaaaaaaa/log")
+    ('mt-aaaaaaaaaaaaaaaaaaaaaaaaaa', <TaskPart.LOG: 'log'>)
+    >>> parse_task_uri("mcptask://mt-aaaaaaaaaaaaaaaaaaaaaaaaaa/../log")
+    """
+    task, _, part = uri.removeprefix(f"{RESOURCE_SCHEME}://").partition("/")
+    if not is_task_id(task) or part not in set(TaskPart) or uri != task_uri(task, TaskPart(part)):
+        return None
+    return task, TaskPart(part)
+
+
+def is_own_uri(uri: str) -> bool:
+    """Whether a URI, or a template of some, is of the scheme that is kept for tasks. A scheme's case does not count."""
+    return uri.partition(":")[0].lower() == RESOURCE_SCHEME
+
+
+def is_object_name(text: str) -> bool:
+    """Whether an object of Kubernetes may be called so (DNS-1123 subdomain): it is safe in a URL's path."""
+    return len(text) <= 253 and _OBJECT_NAME.fullmatch(text) is not None

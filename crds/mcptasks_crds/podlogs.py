@@ -9,7 +9,7 @@ from .kube import PODS, Kind, KubeError, RetryableError
 from .logtails import MOST_LINES, TAIL_BYTES, LogSeen, Tail, is_kubelet_error
 
 FIRST_LINES: Final = 8_192
-"""Asked for at first: more than 64 KiB unless lines are under eight bytes on average."""
+"""More than 64 KiB unless lines are under eight bytes on average."""
 SILENCE_SECONDS: Final = 10.0
 READ_SECONDS: Final = 30.0
 PAUSES_SECONDS: Final = (0.2, 1.0)
@@ -31,6 +31,8 @@ class LogReader:
 
     cluster: Streams
     namespace: str
+    first_lines: int = FIRST_LINES
+    """How many lines are asked for at first. Only where these are short is there a second request, for more."""
 
     async def read(self, pod: str, container: str) -> LogSeen:
         """The end of the log. Never raises for a log that cannot be read: then it says why."""
@@ -49,9 +51,9 @@ class LogReader:
         raise AssertionError("the last pause is None")
 
     async def _read(self, pod: str, container: str) -> LogSeen:
-        tail = await self._tail(pod, container, FIRST_LINES)
-        asked = FIRST_LINES
-        if tail.lines >= FIRST_LINES and tail.size < TAIL_BYTES:
+        tail = await self._tail(pod, container, self.first_lines)
+        asked = self.first_lines
+        if tail.lines >= self.first_lines and tail.size < TAIL_BYTES:
             tail = await self._tail(pod, container, MOST_LINES)
             asked = MOST_LINES
         text = tail.text()

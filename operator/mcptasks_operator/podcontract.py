@@ -108,7 +108,7 @@ def _own_environment(*, task: McpTask, tool: McpTool, endpoint: str | None, is_m
         url = f"{endpoint}{names.TASKS_PATH}/{task.metadata.name}"
         values = {**values, "MCPTASK_URL": url, "MCPTASK_TOKEN_FILE": TOKEN_FILE}
     if is_main:  # the file is a container's own, and nobody reads another one's
-        values = {**values, "MCPTASK_RESULT": TERMINATION_MESSAGE_PATH}
+        values = {**values, names.RESULT_VARIABLE: TERMINATION_MESSAGE_PATH}
     return [_variable(name, value) for name, value in values.items()]
 
 

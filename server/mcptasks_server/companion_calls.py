@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from mcptasks_crds import jsontext
+from mcptasks_crds import jsontext, names
 from mcptasks_crds.asking import open_for_caller
 from mcptasks_crds.task import McpTask
 
@@ -43,7 +43,9 @@ async def task_get(services: Services, exchange: Exchange, arguments: Mapping[st
         result = outcome_of(task)
     except (TaskFailedError, TaskCancelledError) as error:
         reason = (error.data or {}).get("reason")
-        return failed(f"Task {task_id} has no result: {error.message}" + (f" ({reason})" if reason else ""))
+        log = names.task_uri(task_id, names.TaskPart.LOG)
+        because = f" ({reason})" if reason else ""
+        return failed(f"Task {task_id} has no result: {error.message}{because}. What is left of its log is {log}")
     try:
         return page_of(result, offset=offset, next_call={"taskId": task_id})
     except PastTheEndError as error:

@@ -19,6 +19,7 @@ from .jsonrpc import Message, Response
 from .operations import Operations
 from .outbox import Outbox
 from .signing import Signer
+from .tasklogs import KeptLogs, TaskLogs
 from .tasks import TaskStore
 from .toolpack.packs import Packs
 from .tools import Catalogue, InlineTool
@@ -35,6 +36,8 @@ class Services:
 
     catalogue: Catalogue
     tasks: TaskStore
+    logs: TaskLogs = field(default_factory=KeptLogs)
+    """What tasks have printed."""
     signer: Signer = field(default_factory=Signer.ephemeral)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     packs: Packs = field(default_factory=Packs)

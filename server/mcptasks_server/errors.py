@@ -149,8 +149,9 @@ class InvalidParamsError(RpcError):
 class ResourceNotFoundError(InvalidParamsError):
     """There is no such resource. Source: "Resources", "Error Handling"."""
 
-    def __init__(self, uri: str) -> None:
-        super().__init__("Resource not found", data={"uri": uri})
+    def __init__(self, uri: str, *, message: str = "Resource not found", **data: Any) -> None:
+        """`message`, `data`: why, where that may be told."""
+        super().__init__(message, data={"uri": uri, **data})
 
 
 class UnavailableError(RpcError):

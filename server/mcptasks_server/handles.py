@@ -60,6 +60,8 @@ def _text(task: McpTask, message: str | None, asked: Mapping[str, OpenQuestion])
         f"Call `task_get` with {get}: it waits, and gives the result once there is one. Repeat it until then.",
         f"To give up, call `task_cancel` with {json.dumps({'taskId': task_id})}.",
     ]
+    if task.status.job is not None and task.status.job.pod_name is not None:
+        lines.append(f"What it prints is the resource {names.task_uri(task_id, names.TaskPart.LOG)}.")
     return "\n".join(lines + [_question(task_id, key, question) for key, question in asked.items()])
 
 

@@ -23,6 +23,8 @@ SERVER = {
     ("mcptasks.dev", "mcptasks"): {"get", "list", "watch", "create", "patch", "delete"},
     ("mcptasks.dev", "mcptools"): {"list", "watch"},
     ("", "secrets"): {"create"},
+    ("", "pods"): {"get"},
+    ("", "pods/log"): {"get"},
 }
 
 

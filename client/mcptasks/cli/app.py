@@ -135,6 +135,15 @@ def result(task_id: TaskId, server: Server = DEFAULT_SERVER, output: Format = Ou
 
 
 @app.command()
+def logs(task_id: TaskId, server: Server = DEFAULT_SERVER, output: Format = Output.TEXT) -> None:
+    """Show what a task has printed, so far or as far as it is kept."""
+    with _errors_as_exit_codes():
+        from . import commands  # noqa: PLC0415
+
+        _run(lambda session: commands.logs(session, task_id), server=server, output=output)
+
+
+@app.command()
 def cancel(
     task_id: TaskId,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it is over; fails unless it is cancelled.")] = False,

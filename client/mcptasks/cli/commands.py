@@ -88,6 +88,16 @@ async def result(session: Session, task_id: str) -> Exit:
     return _show_end(session, task)
 
 
+async def logs(session: Session, task_id: str) -> Exit:
+    """Show what a task has printed; what is to be known of it goes to standard error."""
+    async with session.client() as client:
+        log = await client.read_log(task_id)
+    if log.note is not None:
+        session.reporter.note(log.note)
+    session.printer.log(task_id, log)
+    return Exit.COMPLETED
+
+
 async def cancel(session: Session, task_id: str, *, wait: bool, timeout_seconds: float | None) -> Exit:
     """Cancel a task; with `wait`, see to it that it is over. A task that ended in another way first is no success."""
     async with session.client() as client:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
+from mcptasks.logs import TaskLog
 from mcptasks.models import CancelledTask, CompletedTask, FailedTask, Task, Tool, ToolResult
 
 from .options import Output
@@ -50,6 +51,15 @@ class Printer:
         fields["kept for"] = "ever" if task.ttl_ms is None else f"{task.ttl_ms / 1000:g} s from its creation"
         for name, value in fields.items():
             self._line(f"{name + ':':<10} {value}")
+
+    def log(self, task_id: str, log: TaskLog) -> None:
+        """What a task has printed, and nothing where there is nothing."""
+        if self._output is Output.JSON:
+            self._json(
+                {"taskId": task_id, "source": log.source, "isWhole": log.is_whole, "note": log.note, "text": log.text}
+            )
+        elif log.text:
+            self._line(log.text.removesuffix("\n"))
 
     def handle(self, task_id: str) -> None:
         """The id of a task that goes on."""

@@ -18,6 +18,7 @@ from mcptasks_server.signing import Signer
 from mcptasks_server.watching import Topic, Watches
 
 from .kube_catalogue import KubeCatalogue
+from .kube_logs import KubeLogs
 from .kube_reports import KubeReports
 from .kube_tasks import KubeTaskStore
 from .reflector import Reflector
@@ -66,6 +67,7 @@ class Backend:
         self.services = Services(
             catalogue=KubeCatalogue(self._tools, on_change=lambda: notices.tell(Topic.TOOLS)),
             tasks=self._store,
+            logs=KubeLogs(kube, namespace=namespace, reads=self._reads),
             signer=signer or Signer.ephemeral(),
             notices=notices,
         )

@@ -7,7 +7,7 @@ from mcptasks_server.caller import Caller
 from mcptasks_server.companions import INSTRUCTIONS
 from mcptasks_server.dispatch import SERVER_INFO, Answer, Services
 from mcptasks_server.errors import InvalidParamsError
-from mcptasks_server.methods.packs import capabilities_of
+from mcptasks_server.methods.packs import capabilities_of, takes_subscriptions
 from mcptasks_server.toolpack.packs import Packs
 
 from .sessions import SESSION_ID, Session, begin, sealed
@@ -41,7 +41,7 @@ def server_capabilities(session: Session, packs: Packs, *, knows_callers: bool) 
     `knows_callers`: whether callers are told apart. Where they are not, tasks are not listed: everybody would see all.
     """
     found: dict[str, Any] = {"tools": {}, "logging": {}, **capabilities_of(packs)}
-    if "resources" in found:
+    if takes_subscriptions(packs):
         found["resources"] = {**found["resources"], "subscribe": True}
     if session.has_tasks:
         found["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}

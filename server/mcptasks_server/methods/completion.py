@@ -10,6 +10,7 @@ from mcptasks_server.exchange import Exchange, Result
 from mcptasks_server.jsonrpc import quoted
 
 from .functions import function_of, only
+from .task_resources import TEMPLATES
 
 MAX_VALUES: Final = 100
 """In one answer, by the specification."""
@@ -20,7 +21,8 @@ async def complete(services: Services, exchange: Exchange) -> Result:
     params = parsed(CompleteRequestParams, only(exchange, "ref", "argument", "context"))
     is_prompt = isinstance(params.ref, PromptReference)
     name = params.ref.name if isinstance(params.ref, PromptReference) else params.ref.uri
-    if name not in (services.packs.prompts if is_prompt else services.packs.templates):
+    is_task_template = not is_prompt and any(name == each["uriTemplate"] for each in TEMPLATES)
+    if not is_task_template and name not in (services.packs.prompts if is_prompt else services.packs.templates):
         raise InvalidParamsError(f"Unknown {'prompt' if is_prompt else 'resource template'}: {quoted(name)}")
     entry = services.packs.completions.get((name, params.argument.name))
     if entry is None:

@@ -1,4 +1,4 @@
-"""Which methods and capabilities the packs of a process bring to both eras."""
+"""Which methods and capabilities both eras have beside tools and tasks: those that packs bring, and resources."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -19,32 +19,33 @@ LEGACY_ONLY: Final = frozenset({"resources/subscribe", "resources/unsubscribe"})
 
 
 def operations_of(packs: Packs) -> dict[str, Operation]:
-    """The methods that the packs have something for, by name. All others are unknown."""
-    found: dict[str, Operation] = {}
+    """The methods that there is something for, by name. All others are unknown. Tasks are resources always."""
+    found: dict[str, Operation] = {
+        "resources/list": resources.list_resources,
+        "resources/templates/list": resources.list_templates,
+        "resources/read": resources.read_resource,
+    }
     if packs.prompts:
         found |= {"prompts/list": prompts.list_prompts, "prompts/get": prompts.get_prompt}
-    if packs.resources or packs.templates:
-        found |= {
-            "resources/list": resources.list_resources,
-            "resources/templates/list": resources.list_templates,
-            "resources/read": resources.read_resource,
-            "resources/subscribe": resources.subscribe,
-            "resources/unsubscribe": resources.subscribe,
-        }
+    if takes_subscriptions(packs):
+        found |= {"resources/subscribe": resources.subscribe, "resources/unsubscribe": resources.subscribe}
     if packs.completions:
         found["completion/complete"] = completion.complete
     return found
 
 
 def capabilities_of(packs: Packs) -> Mapping[str, Any]:
-    """What the packs bring to a server's capabilities, in both eras. Nothing of it changes while the process lives."""
-    found: dict[str, Any] = {}
+    """What a server has beside tools and tasks, in both eras. Nothing of it changes while the process lives."""
+    found: dict[str, Any] = {"resources": {}}
     if packs.tools:
         found["logging"] = {}  # only functions of packs send log messages
     if packs.prompts:
         found["prompts"] = {}
-    if packs.resources or packs.templates:
-        found["resources"] = {}
     if packs.completions:
         found["completions"] = {}
     return found
+
+
+def takes_subscriptions(packs: Packs) -> bool:
+    """Whether there are resources of packs, whose legacy clients may subscribe to them."""
+    return bool(packs.resources or packs.templates)

@@ -19,7 +19,7 @@ from mcp_types import Icon, ToolAnnotations
 from pydantic import TypeAdapter, ValidationError
 
 from mcptasks_crds.mirrored import annotations_are_valid, mirrored_parameters
-from mcptasks_crds.names import COMPANION_TOOLS, TOOL_NAME_PATTERN
+from mcptasks_crds.names import COMPANION_TOOLS, RESOURCE_SCHEME, TOOL_NAME_PATTERN, is_own_uri
 from mcptasks_crds.schemas import Schema, SchemaError
 from mcptasks_crds.secretarguments import argument_schema
 
@@ -161,6 +161,7 @@ class ToolPack:
 
         def register(function: FunctionT) -> FunctionT:
             where = self._where("resource", uri)
+            _check_scheme(uri, where=where)
             signature = signature_of(function, where=where)
             if signature.parameters:
                 raise PackError(f"{where}: nobody could fill its parameters; a resource_template has variables")
@@ -198,6 +199,7 @@ class ToolPack:
 
         def register(function: FunctionT) -> FunctionT:
             where = self._where("resource template", template)
+            _check_scheme(template, where=where)
             signature = signature_of(function, where=where)
             try:
                 compiled = uri_template(template)
@@ -257,6 +259,11 @@ class ToolPack:
         if key in entries:
             raise PackError(f"{where}: there are two of it")
         entries[key] = entry
+
+
+def _check_scheme(uri: str, *, where: str) -> None:
+    if is_own_uri(uri):
+        raise PackError(f"{where}: the scheme {RESOURCE_SCHEME} is kept for tasks: choose another one")
 
 
 def _checked(seconds: float, *, where: str) -> float:

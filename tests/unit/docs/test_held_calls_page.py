@@ -26,7 +26,11 @@ def test_the_handle_on_the_page_is_what_a_model_reads(page: Callable[[str], Any]
         {
             "metadata": {"name": TASK_ID},
             "spec": {"tool": {"name": "train"}},
-            "status": {"phase": "Running", "report": {"progress": progress}},
+            "status": {
+                "phase": "Running",
+                "report": {"progress": progress},
+                "job": {"name": TASK_ID, "uid": "j", "podName": f"{TASK_ID}-x2b4c", "podUID": "p"},
+            },
         }
     )
 

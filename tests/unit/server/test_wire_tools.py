@@ -21,7 +21,11 @@ async def test_discover_names_versions_capabilities_and_how_long_that_holds(wire
     result = (await wire.call("server/discover", capabilities={})).result
 
     assert result["supportedVersions"] == ["2026-07-28", "2025-11-25"]
-    assert result["capabilities"] == {"tools": {"listChanged": True}, "extensions": {TASKS: {}}}
+    assert result["capabilities"] == {
+        "tools": {"listChanged": True},
+        "resources": {},
+        "extensions": {TASKS: {}},
+    }
     assert (result["resultType"], result["cacheScope"]) == ("complete", "public")
     assert result["ttlMs"] >= 0
     methods.validate_server_result("server/discover", VERSION, result)

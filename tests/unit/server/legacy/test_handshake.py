@@ -23,6 +23,7 @@ async def test_initialize_tells_version_capabilities_server_and_how_to_use_it(re
     assert answer.result["capabilities"] == {
         "tools": {},
         "logging": {},
+        "resources": {},
         "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}},
     }
     assert answer.result["serverInfo"]["name"] == "mcptasks"

@@ -120,7 +120,7 @@ async def test_prompts_and_resources_are_those_of_the_modern_wire(client: Legacy
 
     assert len(prompts["prompts"]) == 5
     assert prompt["messages"][0]["content"]["text"] == "Review 3 lines of x"
-    assert (len(resources["resources"]), len(templates["resourceTemplates"])) == (3, 1)
+    assert (len(resources["resources"]), len(templates["resourceTemplates"])) == (3, 1 + 2)
     assert [each["text"] for each in contents["contents"]] == ["a", "a"]
     for result in (prompts, prompt, resources, templates, contents):
         assert not {"resultType", "ttlMs", "cacheScope"} & result.keys()

@@ -56,7 +56,8 @@ async def test_what_packs_bring_is_declared(serve: Serve) -> None:
         "completions": {},
         "logging": {},
     }
-    assert set(bare) == {"tools", "logging", "tasks"}
+    assert set(bare) == {"tools", "logging", "resources", "tasks"}
+    assert bare["resources"] == {}  # tasks' own, to which nobody subscribes
 
 
 @pytest.mark.parametrize(
