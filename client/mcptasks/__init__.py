@@ -10,9 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .answering import Answering, call_and_answer, wait_and_answer
     from .client import TaskHandle, TasksClient
     from .errors import (
         InternalServerError,
+        InvalidAnswerError,
         McptasksError,
         NotFinishedError,
         ProtocolError,
@@ -33,11 +35,14 @@ if TYPE_CHECKING:
         ToolResult,
         WorkingTask,
     )
+    from .questions import FORMS, Question, questions_of
 
 _HOMES = {
+    "answering": ("Answering", "call_and_answer", "wait_and_answer"),
     "client": ("TaskHandle", "TasksClient"),
     "errors": (
         "InternalServerError",
+        "InvalidAnswerError",
         "McptasksError",
         "NotFinishedError",
         "ProtocolError",
@@ -58,18 +63,23 @@ _HOMES = {
         "ToolResult",
         "WorkingTask",
     ),
+    "questions": ("FORMS", "Question", "questions_of"),
 }
 
 __all__ = [
+    "FORMS",
+    "Answering",
     "CancelledTask",
     "CompletedTask",
     "FailedTask",
     "InputRequired",
     "InputRequiredTask",
     "InternalServerError",
+    "InvalidAnswerError",
     "McptasksError",
     "NotFinishedError",
     "ProtocolError",
+    "Question",
     "RequestError",
     "Status",
     "Task",
@@ -81,6 +91,9 @@ __all__ = [
     "UnknownTaskError",
     "UnreachableError",
     "WorkingTask",
+    "call_and_answer",
+    "questions_of",
+    "wait_and_answer",
 ]
 
 

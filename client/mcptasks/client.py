@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from .errors import (
     HeaderMismatchError,
     InternalServerError,
+    InvalidAnswerError,
     McptasksError,
     NotFinishedError,
     ProtocolError,
@@ -44,6 +45,7 @@ PATIENCE_SECONDS: Final = 300.0
 OnUpdate = Callable[[Task], None]
 OnRetry = Callable[[McptasksError], None]
 Model = TypeVar("Model", bound=BaseModel)
+Value = TypeVar("Value")
 
 
 class TasksClient:
@@ -64,7 +66,7 @@ class TasksClient:
         Args:
             url: the server's endpoint, such as `http://127.0.0.1:8080/mcp`.
             headers: sent with each request, such as `Authorization`.
-            capabilities: MCP's client capabilities beside the tasks extension, such as `{"elicitation": {}}` for a
+            capabilities: MCP's client capabilities beside the tasks extension: `mcptasks.questions.FORMS` for a
                 caller that can answer questions. A server does not ask those who declare nothing.
             patience_seconds: how long the server may be unreachable while a task is waited for.
             sleep: pauses for some seconds.
@@ -116,6 +118,7 @@ class TasksClient:
         *,
         timeout_seconds: float | None = None,
         on_progress: OnProgress | None = None,
+        retry: tuple[InputRequired, Mapping[str, Any]] | None = None,
     ) -> "ToolResult | TaskHandle | InputRequired":
         """Call a tool. It is never called twice: a call without an answer is not repeated.
 
@@ -124,6 +127,8 @@ class TasksClient:
             arguments: a mapping, or a JSON object as text, which reaches the tool as it is written.
             timeout_seconds: the longest time without a sign of life; None: a tool takes the time it takes.
             on_progress: is told of progress, where the server runs the tool within the call.
+            retry: what the server has asked before it started anything, and the answers by its keys. The call must be
+                the same otherwise.
 
         Returns:
             The result, or a handle where the server made a task of it, or its questions where it asks first.
@@ -135,12 +140,12 @@ class TasksClient:
         """
         text = arguments_text(arguments)
         try:
-            answer = await self._call(name, text, timeout_seconds, on_progress)
+            answer = await self._call(name, text, timeout_seconds, on_progress, retry)
         except HeaderMismatchError:
             # Only the tool's schema says which arguments are wanted as headers, and the tool has not run.
             if name in self._tools or name not in {tool.name for tool in await self.list_tools()}:
                 raise
-            answer = await self._call(name, text, timeout_seconds, on_progress)
+            answer = await self._call(name, text, timeout_seconds, on_progress, retry)
         match answer.get("resultType", "complete"):
             case "task":
                 return TaskHandle(self, _read(CreatedTask, answer))
@@ -173,8 +178,20 @@ class TasksClient:
         await self._request("tasks/cancel", {"taskId": task_id})
 
     async def update_task(self, task_id: str, input_responses: Mapping[str, Any]) -> None:
-        """Answer questions of a task, by their keys."""
-        await self._request("tasks/update", {"taskId": task_id, "inputResponses": input_responses})
+        """Answer questions of a task, by their keys. Repeated while the server is away: the first answer counts.
+
+        Raises:
+            InvalidAnswerError: an answer is not what its question asks for; the server has stored none of them.
+            UnknownTaskError: the server has no such task.
+            UnreachableError: the server was away for longer than this client's patience.
+        """
+        params = {"taskId": task_id, "inputResponses": input_responses}
+        try:
+            await self._patiently(lambda seconds: self._request("tasks/update", params, timeout_seconds=seconds))
+        except UnknownTaskError as error:
+            # Both are -32602 on the wire; a task that can be looked at is not unknown.
+            await self.get_task(task_id)
+            raise InvalidAnswerError(str(error), code=error.code, data=error.data) from error
 
     async def read_resource(self, uri: str) -> tuple[Mapping[str, Any], ...]:
         """The contents of a resource, as the server sent them.
@@ -229,7 +246,9 @@ class TasksClient:
         deadline = None if timeout_seconds is None else self._clock() + timeout_seconds
         interval_ms = first_interval_ms
         for polls in itertools.count():
-            task = await self._get_patiently(task_id, deadline, on_retry)
+            task = await self._patiently(
+                lambda seconds: self.get_task(task_id, timeout_seconds=seconds), deadline=deadline, on_retry=on_retry
+            )
             if on_update is not None:
                 on_update(task)
             if task.status.is_terminal or (
@@ -240,15 +259,21 @@ class TasksClient:
             await self._pause(poll_delay(polls, interval_ms), deadline)
         raise AssertionError("counting does not end")
 
-    async def _get_patiently(self, task_id: str, deadline: float | None, on_retry: OnRetry | None) -> Task:
-        """The task as it is now, asked for again and again while the server is away."""
+    async def _patiently(
+        self,
+        request: Callable[[float], Awaitable[Value]],
+        *,
+        deadline: float | None = None,
+        on_retry: OnRetry | None = None,
+    ) -> Value:
+        """What a request that may be repeated gives, asked for again and again while the server is away."""
         failures = 0
         away_since = self._clock()
         while True:
             left = REQUEST_SECONDS if deadline is None else deadline - self._clock()
             try:
                 # A server that hangs must not make the caller's own time limit longer (than by a last short look).
-                return await self.get_task(task_id, timeout_seconds=min(max(left, LAST_LOOK_SECONDS), REQUEST_SECONDS))
+                return await request(min(max(left, LAST_LOOK_SECONDS), REQUEST_SECONDS))
             except (UnreachableError, InternalServerError) as error:
                 failures += 1
                 if self._clock() - away_since >= self._patience_seconds:
@@ -268,14 +293,19 @@ class TasksClient:
         await self._sleep(seconds)
 
     async def _call(
-        self, name: str, arguments: str, timeout_seconds: float | None, on_progress: OnProgress | None
+        self,
+        name: str,
+        arguments: str,
+        timeout_seconds: float | None,
+        on_progress: OnProgress | None,
+        retry: tuple[InputRequired, Mapping[str, Any]] | None,
     ) -> dict[str, Any]:
         headers: dict[str, str] = {}
         if name in self._tools:
             headers = parameter_headers(self._tools[name].input_schema, json.loads(arguments))
         request = encode(
             "tools/call",
-            {"name": name},
+            {"name": name, **({} if retry is None else _brought_back(*retry))},
             request_id=next(self._ids),
             capabilities=self._capabilities,
             arguments=arguments,
@@ -295,7 +325,7 @@ class TaskHandle:
 
     def __init__(self, client: TasksClient, task: CreatedTask | str) -> None:
         self._client = client
-        self._answered: set[str] = set()
+        self._settled: set[str] = set()
         self.created = task if isinstance(task, CreatedTask) else None
         """The task as the call's answer showed it; None for a task that is known by its id alone."""
         self.id = task.task_id if isinstance(task, CreatedTask) else task
@@ -318,18 +348,33 @@ class TaskHandle:
             timeout_seconds=timeout_seconds,
             on_update=on_update,
             on_retry=on_retry,
-            answered=frozenset(self._answered),
+            answered=self.settled,
             first_interval_ms=None if self.created is None else self.created.poll_interval_ms,
         )
 
+    @property
+    def settled(self) -> frozenset[str]:
+        """The keys of questions that this handle does not wait for: they were answered by it, or left to others."""
+        return frozenset(self._settled)
+
     async def answer(self, input_responses: Mapping[str, Any]) -> None:
-        """Answer questions, by their keys."""
+        """Answer questions, by their keys (see `TasksClient.update_task`)."""
         await self._client.update_task(self.id, input_responses)
-        self._answered.update(input_responses)
+        self._settled.update(input_responses)
+
+    def leave(self, *keys: str) -> None:
+        """Leave questions to others: `wait` goes on while they are open."""
+        self._settled.update(keys)
 
     async def cancel(self) -> None:
         """Ask for the task to be cancelled."""
         await self._client.cancel_task(self.id)
+
+
+def _brought_back(asked: InputRequired, answers: Mapping[str, Any]) -> dict[str, Any]:
+    """What the repeated call has beside its own parameters."""
+    state = {} if asked.request_state is None else {"requestState": asked.request_state}
+    return {"inputResponses": dict(answers), **state}
 
 
 def _read(kind: type[Model], document: Any) -> Model:

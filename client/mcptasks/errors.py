@@ -39,6 +39,10 @@ class UnknownTaskError(RequestError):
     """The server has no such task: never had, no longer has, or not for this caller."""
 
 
+class InvalidAnswerError(RequestError):
+    """An answer is not what its question asks for (-32602): the message says where. Nothing was stored."""
+
+
 class HeaderMismatchError(RequestError):
     """The server wants headers that repeat arguments (-32020); it has not run the tool."""
 

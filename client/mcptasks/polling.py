@@ -21,8 +21,12 @@ def poll_delay(polls: int, interval_ms: int | None) -> float:
     >>> [poll_delay(polls, 1000) for polls in range(7)]
     [0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
     """
-    interval = DEFAULT_INTERVAL_SECONDS if interval_ms is None else interval_ms / 1000
-    return min(FIRST_POLL_SECONDS * 2.0 ** min(polls, 30), max(interval, SHORTEST_INTERVAL_SECONDS))
+    return min(FIRST_POLL_SECONDS * 2.0 ** min(polls, 30), poll_interval(interval_ms))
+
+
+def poll_interval(interval_ms: int | None) -> float:
+    """How often to look, in seconds, by what the server asked for."""
+    return max(DEFAULT_INTERVAL_SECONDS if interval_ms is None else interval_ms / 1000, SHORTEST_INTERVAL_SECONDS)
 
 
 def retry_delay(failures: int, *, asked_seconds: float | None, chance: float) -> float:

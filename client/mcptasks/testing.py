@@ -47,15 +47,23 @@ def tool_result(text: str, *, is_error: bool = False, **members: Any) -> Json:
 
 @dataclass(kw_only=True)
 class FakeTask:
-    """A task that goes through its states, one a look; the last one stays."""
+    """A task that goes through its states, one a look; the last one stays, and one that asks until it is answered."""
 
     states: list[Json]
     cancelled_by_request: bool = True
     """Whether a cancel ends it."""
     answers: Json = field(default_factory=dict)
+    refusals: list[str] = field(default_factory=list)
+    """Why the next answers are refused, one each."""
 
     def look(self) -> Json:
         """The next state."""
+        asked = self.states[0].get("inputRequests", {})
+        if not self.answers.keys() >= asked.keys():
+            still = {key: request for key, request in asked.items() if key not in self.answers}
+            return {**self.states[0], "inputRequests": still}
+        if asked and len(self.states) > 1:
+            self.states.pop(0)
         return self.states.pop(0) if len(self.states) > 1 else self.states[0]
 
     def cancel(self) -> None:
@@ -76,6 +84,10 @@ class FakeTool:
     cancelled_by_request: bool = True
     is_silent: bool = False
     """A call of it is never answered."""
+    asks_first: Json | None = None
+    """What a call is asked before anything is started; the answers come with its retry."""
+    refusals: list[str] = field(default_factory=list)
+    """Why the next answers that come so are refused, one each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +239,8 @@ class FakeServer:
         tool = self.tools.get(params["name"])
         if tool is None:
             raise RefusalError(-32602, f"Unknown tool: {params['name']}")
+        if tool.asks_first is not None and (asking := _asking(tool, params)) is not None:
+            return asking
         if not tool.states:
             return tool.result or tool_result("")
         task_id = f"mt-{len(self.tasks):026}"
@@ -238,7 +252,11 @@ class FakeServer:
         return {"resultType": "complete", "taskId": params["taskId"], **self._task(params).look()}
 
     def _update(self, params: Json) -> Json:
-        self._task(params).answers.update(params["inputResponses"])
+        task = self._task(params)
+        if task.refusals:
+            raise RefusalError(-32602, task.refusals.pop(0))
+        for key, answer in params["inputResponses"].items():
+            task.answers.setdefault(key, answer)
         return {"resultType": "complete"}
 
     def _cancel(self, params: Json) -> Json:
@@ -260,6 +278,25 @@ class FakeServer:
         if task is None:
             raise RefusalError(-32602, "Failed to retrieve task: Task not found")
         return task
+
+
+def form(message: str = "Really?", **properties: Any) -> Json:
+    """A request to the client: a form with these fields, all of them required."""
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    params = {"mode": "form", "message": message, "requestedSchema": schema}
+    return {"method": "elicitation/create", "params": params}
+
+
+def _asking(tool: FakeTool, params: Json) -> Json | None:
+    """The questions that a call is to be repeated with the answers of; None where it brings them."""
+    state = json.dumps([params["name"], params.get("arguments")])
+    if "requestState" not in params:
+        return {"resultType": "input_required", "inputRequests": tool.asks_first, "requestState": state}
+    if params["requestState"] != state or params["inputResponses"].keys() != (tool.asks_first or {}).keys():
+        raise RefusalError(-32602, "Invalid params: requestState: it was given to another request")
+    if tool.refusals:
+        raise RefusalError(-32602, tool.refusals.pop(0))
+    return None
 
 
 def drop() -> None:

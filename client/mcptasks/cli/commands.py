@@ -1,14 +1,17 @@
 """What the commands do, each one a coroutine that gives the exit code."""
 
 import asyncio
-from collections.abc import Coroutine
-from dataclasses import dataclass
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mcptasks.answering import Answering, call_and_answer, wait_and_answer
 from mcptasks.client import TaskHandle, TasksClient
 from mcptasks.errors import NotFinishedError
 from mcptasks.models import InputRequired, InputRequiredTask, Task, ToolResult
+from mcptasks.questions import FORMS
 
+from .answerers import Answerers, Answers
 from .exits import Exit
 from .follow import Limits, Outcome, follow, or_interrupt
 from .interrupts import Interrupts, watch_interrupts
@@ -16,7 +19,16 @@ from .outcomes import exit_of
 from .output import Printer
 from .status import Reporter
 
-UNKNOWN: Final = "whether the tool runs is not known."
+UNKNOWN: Final = "whether the tool runs is not known"
+NOTHING_STARTED: Final = "nothing was started"
+
+
+async def _no_answer(*_: object) -> None:
+    """Nothing."""
+
+
+NOBODY: Final = Answering(answerer=_no_answer, leaves=True)
+"""Answers nothing, and waits all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,47 +40,57 @@ class Session:
     reporter: Reporter
     token: str | None = None
     """By which the server knows its caller."""
+    answers: Answers = field(default_factory=Answers)
+    """What there is to answer questions with."""
 
     def client(self) -> TasksClient:
-        """A client of the server. It declares no capability to answer questions: so it is not asked."""
-        return TasksClient(self.server, headers={"Authorization": f"Bearer {self.token}"} if self.token else None)
+        """A client of the server. Whatever it is asked is answered, or shown with the command that answers it."""
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else None
+        return TasksClient(self.server, headers=headers, capabilities=FORMS)
+
+    def answerers(self) -> Answerers:
+        """Those who answer questions."""
+        return Answerers(self.answers, self.reporter, server=self.server)
 
 
 async def call(session: Session, tool: str, arguments: str, *, wait: bool, limits: Limits) -> Exit:
-    """Call a tool; follow the task that comes of it, or show its id."""
+    """Call a tool and answer what it asks first; follow the task that comes of it, or show its id."""
+    answerers = session.answerers()
     with watch_interrupts() as interrupts:
         async with session.client() as client:
+            calling = call_and_answer(
+                client, tool, arguments, answerers.answering(), on_progress=session.reporter.progress
+            )
             try:
                 async with asyncio.timeout(limits.timeout_seconds):
-                    answer = await or_interrupt(
-                        client.call_tool(tool, arguments, on_progress=session.reporter.progress), interrupts
-                    )
+                    answer = await or_interrupt(calling, interrupts)
             except TimeoutError:
-                session.reporter.note(f"The call was not answered in time; {UNKNOWN}")
+                session.reporter.note(f"The call was not answered in time; {_known_of(answerers)}.")
                 return Exit.NOT_FINISHED
             match answer:
                 case None:
-                    session.reporter.note(f"The call was not answered yet; {UNKNOWN}")
+                    session.reporter.note(f"The call was not answered yet; {_known_of(answerers)}.")
                     return Exit.INTERRUPTED
                 case ToolResult():
                     session.reporter.close()
                     session.printer.result(answer)
                     return Exit.FAILED if answer.is_error else Exit.COMPLETED
                 case InputRequired():
-                    _show_questions(session.reporter, answer.input_requests)
+                    session.reporter.close()
+                    session.printer.asked_first(tool, answer, notes=answerers.unanswered())
                     return Exit.INPUT_REQUIRED
                 case TaskHandle() if not wait:
                     session.printer.handle(answer.id)
                     return Exit.COMPLETED
                 case TaskHandle():
-                    return await _follow(session, answer, interrupts, limits)
+                    return await _follow(session, answer, answerers, interrupts, limits)
 
 
 async def wait(session: Session, task_id: str, *, limits: Limits) -> Exit:
-    """Follow a task and show how it ended."""
+    """Follow a task, answer what it asks, and show how it ended."""
     with watch_interrupts() as interrupts:
         async with session.client() as client:
-            return await _follow(session, client.task(task_id), interrupts, limits)
+            return await _follow(session, client.task(task_id), session.answerers(), interrupts, limits)
 
 
 async def get(session: Session, task_id: str) -> Exit:
@@ -83,7 +105,9 @@ async def result(session: Session, task_id: str) -> Exit:
     async with session.client() as client:
         task = await client.get_task(task_id)
     if not task.status.is_terminal:
-        session.reporter.note(f"{task_id} is not over yet (mcptasks wait {task_id}).")
+        asks = isinstance(task, InputRequiredTask)
+        hint = f"it needs an answer: mcptasks questions {task_id}" if asks else f"mcptasks wait {task_id}"
+        session.reporter.note(f"{task_id} is not over yet ({hint}).")
         return Exit.NOT_FINISHED
     return _show_end(session, task)
 
@@ -105,7 +129,9 @@ async def cancel(session: Session, task_id: str, *, wait: bool, timeout_seconds:
         if not wait:
             return Exit.COMPLETED
         try:
-            task = await client.wait_for_task(task_id, timeout_seconds=timeout_seconds, on_update=session.reporter.task)
+            task = await wait_and_answer(
+                client.task(task_id), NOBODY, timeout_seconds=timeout_seconds, on_update=session.reporter.task
+            )
         except NotFinishedError:
             session.reporter.note(f"{task_id} is being cancelled, but is not over yet.")
             return Exit.NOT_FINISHED
@@ -131,24 +157,31 @@ def run(command: Coroutine[Any, Any, Exit], *, reporter: Reporter) -> Exit:
         reporter.close()
 
 
-async def _follow(session: Session, handle: TaskHandle, interrupts: Interrupts, limits: Limits) -> Exit:
-    outcome: Outcome = await follow(handle, reporter=session.reporter, interrupts=interrupts, limits=limits)
+async def _follow(
+    session: Session, handle: TaskHandle, answerers: Answerers, interrupts: Interrupts, limits: Limits
+) -> Exit:
+    outcome: Outcome = await follow(
+        handle,
+        answering=answerers.answering(),
+        reporter=session.reporter,
+        interrupts=interrupts,
+        limits=limits,
+    )
     session.reporter.close()
     if outcome.task is None:
         session.printer.handle(handle.id)
         return outcome.exit
-    return _show_end(session, outcome.task)
+    return _show_end(session, outcome.task, notes=answerers.unanswered())
 
 
-def _show_end(session: Session, task: Task) -> Exit:
+def _show_end(session: Session, task: Task, *, notes: Sequence[str] = ()) -> Exit:
     if isinstance(task, InputRequiredTask):
-        _show_questions(session.reporter, task.input_requests)
-    session.printer.outcome(task)
+        session.printer.asked(task, notes=notes)
+    else:
+        session.printer.outcome(task)
     return exit_of(task)
 
 
-def _show_questions(reporter: Reporter, input_requests: Any) -> None:
-    """Say what is asked. Answering is for a client that can: this one has declared that it cannot."""
-    for key, request in input_requests.items():
-        params = request.get("params", {}) if isinstance(request, dict) else {}
-        reporter.note(f"The server asks ({key}): {params.get('message', '')}")
+def _known_of(answerers: Answerers) -> str:
+    """What is known of a call that was given up."""
+    return NOTHING_STARTED if answerers.is_asking else UNKNOWN

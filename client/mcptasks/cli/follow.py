@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from mcptasks.answering import Answering, wait_and_answer
 from mcptasks.client import TaskHandle
 from mcptasks.errors import InternalServerError, NotFinishedError, UnreachableError
 from mcptasks.models import Task
@@ -40,10 +41,18 @@ class Outcome:
     """The task as it was last seen; None where it was let go of."""
 
 
-async def follow(handle: TaskHandle, *, reporter: Reporter, interrupts: Interrupts, limits: Limits) -> Outcome:
-    """Follow a task to its end, or until the user or a limit says otherwise."""
+async def follow(
+    handle: TaskHandle, *, answering: Answering, reporter: Reporter, interrupts: Interrupts, limits: Limits
+) -> Outcome:
+    """Follow a task to its end or a question that nobody here answers, or until the user or a limit says otherwise."""
     waiting = asyncio.create_task(
-        handle.wait(timeout_seconds=limits.timeout_seconds, on_update=reporter.task, on_retry=reporter.retry)
+        wait_and_answer(
+            handle,
+            answering,
+            timeout_seconds=limits.timeout_seconds,
+            on_update=reporter.task,
+            on_retry=reporter.retry,
+        )
     )
     try:
         if not await _over(waiting, interrupts.next(), after=limits.cancel_after_seconds):

@@ -6,8 +6,12 @@ from typing import Annotated, Final
 import typer
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8080/mcp"
+SERVER_VARIABLE: Final = "MCPTASKS_SERVER"
 TOKEN_VARIABLE: Final = "MCPTASKS_TOKEN"  # noqa: S105  # a variable's name
 """Where the caller's token is. There is no option for it: a command line can be seen by others."""
+
+
+DEFAULT_KUBECTL: Final = "kubectl"
 
 
 class Output(StrEnum):
@@ -20,7 +24,7 @@ class Output(StrEnum):
 
 
 Server = Annotated[
-    str, typer.Option("--server", "-s", metavar="URL", envvar="MCPTASKS_SERVER", help="The MCP server's endpoint.")
+    str, typer.Option("--server", "-s", metavar="URL", envvar=SERVER_VARIABLE, help="The MCP server's endpoint.")
 ]
 Format = Annotated[Output, typer.Option("--output", "-o", help="How standard output is written.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No status lines on standard error.")]
@@ -45,4 +49,34 @@ Assignments = Annotated[
 ArgumentsFile = Annotated[
     str | None,
     typer.Option("--file", "-f", metavar="FILE|-", help="The arguments as a JSON object; -a adds to them."),
+]
+AnswerAssignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--answer",
+        metavar="KEY.FIELD=VALUE|KEY=JSON",
+        help="The answer to a question: one of its fields, or all of them as a JSON object. May be repeated.",
+    ),
+]
+Declined = Annotated[
+    list[str] | None, typer.Option("--decline", metavar="KEY", help="Decline a question. May be repeated.")
+]
+LeaveQuestions = Annotated[
+    bool, typer.Option("--leave-questions", help="Leave questions without an --answer to others, and go on waiting.")
+]
+Kubectl = Annotated[
+    str,
+    typer.Option(
+        "--kubectl",
+        metavar="COMMAND",
+        envvar="MCPTASKS_KUBECTL",
+        help="The kubectl to run, with options of its own: 'kubectl --context production'.",
+    ),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", metavar="NAMESPACE", help="The tasks' namespace; kubectl's own by default."),
+]
+Approver = Annotated[
+    bool, typer.Option("--approver", help="By kubectl, as an approver; else as the caller, by the MCP server.")
 ]

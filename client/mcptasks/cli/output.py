@@ -1,13 +1,25 @@
 """What goes to standard output: the result and nothing else. Why there is none goes to standard error."""
 
 import json
+import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from mcptasks.logs import TaskLog
-from mcptasks.models import CancelledTask, CompletedTask, FailedTask, Task, Tool, ToolResult
+from mcptasks.models import (
+    CancelledTask,
+    CompletedTask,
+    FailedTask,
+    InputRequired,
+    InputRequiredTask,
+    Task,
+    Tool,
+    ToolResult,
+)
+from mcptasks.questions import Question, questions_of
 
+from .asked import answer_commands, document_of, lines_of, retry_words, with_commands
 from .options import Output
 from .pretty import pretty
 
@@ -15,8 +27,17 @@ from .pretty import pretty
 class Printer:
     """Writes results to a stream."""
 
-    def __init__(self, output: Output, *, stream: TextIO | None = None, errors: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        output: Output,
+        *,
+        stream: TextIO | None = None,
+        errors: TextIO | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        """`options`: what a command needs to reach the same server, should one be shown."""
         self._output = output
+        self._options = tuple(options)
         self._stream = sys.stdout if stream is None else stream
         self._errors = sys.stderr if errors is None else errors
 
@@ -38,6 +59,54 @@ class Printer:
         elif isinstance(task, CancelledTask):
             print(f"mcptasks: {task.task_id} was cancelled", file=self._errors)
 
+    def asked(self, task: InputRequiredTask, *, notes: Iterable[str] = ()) -> None:
+        """A task that needs answers. As text: its id, and on the other stream its questions; as JSON, the task."""
+        questions = questions_of(task)
+        commands = {key: answer_commands(each, task.task_id, options=self._options) for key, each in questions.items()}
+        if self._output is Output.JSON:
+            self._json(with_commands(task.document(), {key: first for key, (first, *_) in commands.items()}))
+        else:
+            self._line(task.task_id)
+            self._complain(f"mcptasks: {task.task_id} needs an answer:")
+            self._complain(*(line for key, each in questions.items() for line in lines_of(each, commands[key])))
+        self._complain(*self._strange(task), *notes)
+
+    def asked_first(self, tool: str, asking: InputRequired, *, notes: Iterable[str] = ()) -> None:
+        """What a tool asks before anything is started."""
+        questions = questions_of(asking)
+        words = {key: retry_words(each) for key, each in questions.items()}
+        call = shlex.join(["mcptasks", "call", *self._options, tool])
+        if self._output is Output.JSON:
+            shown = {key: f"{call} {first}" for key, (first, *_) in words.items()}
+            self._json(with_commands(asking.document(), shown))
+        else:
+            self._complain(f"mcptasks: {tool} asks before it starts; repeat the call with the answers:")
+            for key, each in questions.items():
+                self._complain(*lines_of(each, [f"{call} ... {word}" for word in words[key]]))
+        self._complain(*self._strange(asking), *notes)
+
+    def questions(self, task_id: str, questions: Sequence[Question]) -> None:
+        """The open questions of a task, with the commands that answer them."""
+        commands = {each.key: answer_commands(each, task_id, options=self._options) for each in questions}
+        if self._output is Output.JSON:
+            found = {each.key: document_of(each, commands[each.key]) for each in questions}
+            self._json({"taskId": task_id, "questions": found})
+            return
+        for each in questions:
+            for line in lines_of(each, commands[each.key]):
+                self._line(line)
+
+    def approvals(self, found: Sequence[Mapping[str, Any]]) -> None:
+        """What waits for approvers, as a table."""
+        if self._output is Output.JSON:
+            self._json(list(found))
+            return
+        cells = [[_cell(value) for value in row.values()] for row in found]
+        table = [[name.upper() for name in found[0]], *cells] if found else []
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for row in table:
+            self._line("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
     def task(self, task: Task) -> None:
         """A task as it is now."""
         if self._output is Output.JSON:
@@ -51,6 +120,8 @@ class Printer:
         fields["kept for"] = "ever" if task.ttl_ms is None else f"{task.ttl_ms / 1000:g} s from its creation"
         for name, value in fields.items():
             self._line(f"{name + ':':<10} {value}")
+        if isinstance(task, InputRequiredTask):
+            self.questions(task.task_id, list(questions_of(task).values()))
 
     def log(self, task_id: str, log: TaskLog) -> None:
         """What a task has printed, and nothing where there is nothing."""
@@ -77,6 +148,15 @@ class Printer:
             self._line(f"{tool.name}  {_first_line(tool.title or tool.description or '')}".rstrip())
             for line in _parameters(tool.input_schema):
                 self._line(f"    {line}")
+
+    def _complain(self, *lines: str) -> None:
+        for line in lines:
+            print(printable(line), file=self._errors)
+
+    def _strange(self, asking: InputRequired | InputRequiredTask) -> list[str]:
+        """What is said of requests that are no forms."""
+        known = questions_of(asking)
+        return [f"{key}: a request that this client cannot answer" for key in asking.input_requests if key not in known]
 
     def _json(self, document: Any) -> None:
         is_utf8 = (self._stream.encoding or "").lower().replace("-", "") == "utf8"
@@ -108,6 +188,12 @@ def printable(text: str) -> str:
     return "".join(
         character if character.isprintable() or character in "\n\t" else repr(character)[1:-1] for character in text
     )
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else _first_line(str(value))
 
 
 def _is_json_of(text: str, value: Any) -> bool:

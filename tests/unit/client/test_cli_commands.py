@@ -18,7 +18,6 @@ from mcptasks.errors import RequestError, UnknownTaskError
 from mcptasks.testing import FakeServer, FakeTask, FakeTool, completed, state, tool_result
 
 WORKING = state("working", pollIntervalMs=20, statusMessage="running")
-ASKING = {"ok": {"method": "elicitation/create", "params": {"message": "Really?"}}}
 NO_LIMITS = Limits()
 
 
@@ -110,23 +109,6 @@ async def test_a_time_limit_counts_for_a_call_that_is_not_answered(server: FakeS
 
     assert code is Exit.NOT_FINISHED
     assert "not known" in screen.err.getvalue()
-
-
-async def test_a_question_of_a_task_exits_with_4_and_is_shown(server: FakeServer, screen: Screen) -> None:
-    server.tasks["mt-1"] = FakeTask(states=[state("input_required", inputRequests=ASKING)])
-
-    assert await commands.wait(screen.session(), "mt-1", limits=NO_LIMITS) is Exit.INPUT_REQUIRED
-    assert screen.out.getvalue() == ""
-    assert "Really?" in screen.err.getvalue()
-
-
-async def test_a_question_before_the_task_exits_with_4_too(server: FakeServer, screen: Screen) -> None:
-    server.tools["ask"] = FakeTool(result={"resultType": "input_required", "inputRequests": ASKING})
-
-    code = await commands.call(screen.session(), "ask", "{}", wait=True, limits=NO_LIMITS)
-
-    assert code is Exit.INPUT_REQUIRED
-    assert "Really?" in screen.err.getvalue()
 
 
 async def test_a_task_that_could_not_be_run_exits_with_1_and_says_why(server: FakeServer, screen: Screen) -> None:

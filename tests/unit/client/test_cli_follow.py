@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from mcptasks.cli.commands import NOBODY
 from mcptasks.cli.exits import Exit
 from mcptasks.cli.follow import Limits, Outcome, follow, or_interrupt
 from mcptasks.cli.interrupts import Interrupts
@@ -63,7 +64,7 @@ def interrupts() -> Interrupts:
 
 async def run(handle: TaskHandle, reporter: Notes, interrupts: Interrupts, **limits: float) -> Outcome:
     async with asyncio.timeout(10):
-        return await follow(handle, reporter=reporter, interrupts=interrupts, limits=Limits(**limits))
+        return await follow(handle, answering=NOBODY, reporter=reporter, interrupts=interrupts, limits=Limits(**limits))
 
 
 async def test_a_task_is_followed_to_its_end(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcptasks.forms.checks import violation
 from mcptasks.job import boolean, choice, choices, integer, number, optional, text
 from mcptasks.job.fields import Field, answers_of, form_of
-from mcptasks.job.standin.checks import violation
 from mcptasks_crds.forms import check_form_schema, violation_of_answer
 
 FIELDS: dict[str, Field[Any]] = {

@@ -234,7 +234,7 @@ def test_each_kind_of_field_can_be_typed() -> None:
         "content": {"name": "fox", "count": 3, "ratio": 1.5, "sure": False, "some": ["a", "b"]},
     }
     assert "  Yours" in shown
-    assert "  a number?" in shown
+    assert "  a whole number, such as 3?" in shown
 
 
 def test_arguments_without_a_schema_are_texts_unless_they_are_json() -> None:

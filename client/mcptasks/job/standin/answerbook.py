@@ -7,7 +7,8 @@ The file is one JSON object: each answer by its question's key, or by its words.
 from collections.abc import Mapping
 from typing import Any
 
-from .checks import violation
+from mcptasks.forms.checks import violation
+
 from .desk import Question
 
 _ACTIONS = ("accept", "decline", "cancel")

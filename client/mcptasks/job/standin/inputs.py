@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .checks import violation
+from mcptasks.forms.checks import violation
 
 
 class InputError(ValueError):

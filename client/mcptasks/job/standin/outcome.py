@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .checks import violation
+from mcptasks.forms.checks import violation
 
 
 def result_of_end(*, code: int, file: str, log: str, output_schema: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -4,8 +4,11 @@ Every keyword that a form may have is checked; of any other schema only the type
 be there, and whether others may be. A task's own server checks all of JSON Schema.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
+
+from .formats import FORMATS
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
@@ -55,7 +58,7 @@ def field_violation(schema: Mapping[str, Any], value: Any) -> str | None:
 
 def options_of(schema: Mapping[str, Any]) -> Mapping[Any, str] | None:
     """A choice's values, each with the words for people; None if it is no choice."""
-    if "enum" in schema:
+    if "enum" in schema and all(isinstance(value, Hashable) for value in schema["enum"]):
         names: Sequence[str] = schema.get("enumNames", [str(value) for value in schema["enum"]])
         return dict(zip(schema["enum"], names, strict=False))
     for keyword in ("oneOf", "anyOf"):
@@ -85,13 +88,23 @@ def _list_violation(schema: Mapping[str, Any], value: Sequence[Any]) -> str | No
 
 def _bounds_violation(schema: Mapping[str, Any], value: Any) -> str | None:
     if isinstance(value, str):
-        if len(value) < schema.get("minLength", 0):
-            return f"must have at least {schema['minLength']} characters"
-        if len(value) > schema.get("maxLength", len(value)):
-            return f"must have at most {schema['maxLength']} characters"
+        return _text_violation(schema, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            return "must be a number that JSON has"
         if value < schema.get("minimum", value):
             return f"must be at least {schema['minimum']}"
         if value > schema.get("maximum", value):
             return f"must be at most {schema['maximum']}"
     return None
+
+
+def _text_violation(schema: Mapping[str, Any], value: str) -> str | None:
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        return "holds half a character (a lone surrogate, or bytes that are no text)"
+    if len(value) < schema.get("minLength", 0):
+        return f"must have at least {schema['minLength']} characters"
+    if len(value) > schema.get("maxLength", len(value)):
+        return f"must have at most {schema['maxLength']} characters"
+    form = FORMATS.get(str(schema.get("format")))
+    return None if form is None or form.is_one(value) else f"must be {form.words}"
