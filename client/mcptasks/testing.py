@@ -58,13 +58,16 @@ class FakeTask:
 
     def look(self) -> Json:
         """The next state."""
-        asked = self.states[0].get("inputRequests", {})
-        if not self.answers.keys() >= asked.keys():
-            still = {key: request for key, request in asked.items() if key not in self.answers}
-            return {**self.states[0], "inputRequests": still}
-        if asked and len(self.states) > 1:
+        while len(self.states) > 1 and self.states[0]["status"] == "input_required" and not self._open():
             self.states.pop(0)
+        if still := self._open():
+            return {**self.states[0], "inputRequests": still}
         return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    def _open(self) -> Json:
+        """What it asks and has no answer to."""
+        asked = self.states[0].get("inputRequests", {})
+        return {key: request for key, request in asked.items() if key not in self.answers}
 
     def cancel(self) -> None:
         """What a cancel does to it."""
@@ -280,7 +283,7 @@ class FakeServer:
         return task
 
 
-def form(message: str = "Really?", **properties: Any) -> Json:
+def form(message: str = "Really?", /, **properties: Any) -> Json:
     """A request to the client: a form with these fields, all of them required."""
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     params = {"mode": "form", "message": message, "requestedSchema": schema}

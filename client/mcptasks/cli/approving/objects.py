@@ -58,11 +58,14 @@ def approvals_of(task: Mapping[str, Any]) -> list[Approval]:
     if status.get("phase") in _OVER or "stopping" in status or spec.get("cancelRequested", False):
         return []
     seen, given = status.get("answers", {}), spec.get("answers", {})
+    asked = {
+        _current_key(name, seen): question
+        for name, question in spec.get("questions", {}).items()
+        if question["when"] == "beforeStart"
+    }
     found = []
-    for name, question in spec.get("questions", {}).items():
-        key = _current_key(name, seen)
-        is_open = key not in seen and key not in given and question["when"] == "beforeStart"
-        if not is_open or question.get("answeredBy", "caller") == "caller":
+    for key, question in asked.items():
+        if key in seen or key in given or question.get("answeredBy", "caller") == "caller":
             continue
         approvers = question.get("approvers", {})
         found.append(
