@@ -259,7 +259,7 @@ SUCCEEDED: Final = "Succeeded"
 class TaskCondition(Resource):
     """A condition, as Kubernetes has them: for `kubectl wait --for=condition=Succeeded` and whatever reads the like."""
 
-    type: Literal["Succeeded"] = SUCCEEDED
+    type: Literal["Succeeded"]
     """`Succeeded`: whether the tool did what was asked."""
     status: Literal["True", "False", "Unknown"]
     """`Unknown` as long as the task is not over."""

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from mcptasks_crds import limits
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import JobSeen, TaskCondition, TaskError, TaskStatus, ToolSeen
+from mcptasks_crds.task import SUCCEEDED, JobSeen, TaskCondition, TaskError, TaskStatus, ToolSeen
 
 from .answered import closed
 from .expiry import expiry, lease
@@ -104,6 +104,7 @@ def _with_condition(situation: Situation, status: TaskStatus, *, reason: Reason 
     before = next((each for each in situation.status.conditions if each.status == succeeded), None)
     message = "" if succeeded == "True" else status.message or ""
     condition = TaskCondition(
+        type=SUCCEEDED,
         status=succeeded,
         reason=str(reason or status.phase),
         message=limits.clip(message, limits.CONDITION_MESSAGE_STORED_BYTES),

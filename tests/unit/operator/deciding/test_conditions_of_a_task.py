@@ -7,7 +7,7 @@ import pytest
 from mcptasks_crds import limits
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import Stopping, TaskCondition
+from mcptasks_crds.task import SUCCEEDED, Stopping, TaskCondition
 from mcptasks_operator.decide import decide
 from mcptasks_operator.observation import Observation
 from mcptasks_operator.samples import ago, ended, job, log, observation, pod, status, task, waiting
@@ -19,7 +19,9 @@ def condition_of(seen: Observation) -> TaskCondition:
 
 
 def known(standing: Any, **fields: Any) -> TaskCondition:
-    return TaskCondition(**{"status": standing, "reason": "Running", "last_transition_time": ago(30), **fields})
+    return TaskCondition(
+        **{"type": SUCCEEDED, "status": standing, "reason": "Running", "last_transition_time": ago(30), **fields}
+    )
 
 
 @pytest.mark.parametrize(
