@@ -1,23 +1,25 @@
 """When which task's progress is written: often enough to be shown, seldom enough for the cluster. Pure.
 
 A pod may report a thousand times a second. Of each task the newest value counts; it is written at once if none was
-written for a while, else when the interval is over: a second, and up to ten where so many tasks report that their
-writes would be more than the budget. The writes of all tasks keep a distance from each other, by this replica's part of
-the budget, which is the namespace's as a whole: other replicas' writes are seen as they come by on the watch. Every
-`now` is a monotonic clock's.
+written for a second, else when that second is over. Where so many tasks report that this would be more than the budget,
+the one that has waited longest is next, so that their turns come as far apart as the budget makes them: ten seconds
+where they are ten times as many. The writes of all tasks keep a distance from each other, by this replica's part of the
+budget, which is the namespace's as a whole: other replicas' writes are seen as they come by on the watch. Every `now`
+is a monotonic clock's.
 """
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
 from mcptasks_crds.task import Progress
 
-MIN_INTERVAL_SECONDS: Final = 1.0
-MAX_INTERVAL_SECONDS: Final = 10.0
+INTERVAL_SECONDS: Final = 1.0
+"""How far apart one task's writes are at least."""
 ACTIVE_SECONDS: Final = 20.0
 """For so long after its last news a task counts as one that reports."""
-TOLERANCE_SECONDS: Final = 0.2
-"""What a busy process was late with may be made up for: so much of the budget at once."""
+WINDOW_SECONDS: Final = 1.0
+"""In no such time there are more writes than the budget. What a busy process was late with is made up for within it."""
 _NEVER: Final = float("-inf")
 
 
@@ -51,6 +53,8 @@ class Schedule:
         self._news_at: dict[str, float] = {}
         self._slot = _NEVER
         """When the next write has its place."""
+        self._begun: deque[float] = deque()
+        """When the writes of the last window began."""
 
     def __len__(self) -> int:
         """How many tasks have a value that is not written yet."""
@@ -97,8 +101,7 @@ class Schedule:
     def due(self, *, now: float, most: int | None = None) -> list[tuple[str, Progress]]:
         """What is to be written now, no more than so much. Each must be reported `done` or `failed`."""
         self._tidy(now)
-        interval = self.interval(now=now)
-        ready = [(line.written_at, task) for task, line in self._pending.items() if _is_due(line, interval, now)]
+        ready = [(line.written_at, task) for task, line in self._pending.items() if _is_due(line, now)]
         room = self._room(now)
         chosen = sorted(ready)[: room if most is None else min(room, most)]
         return [(task, self._begin(task, now)) for _, task in chosen]
@@ -106,11 +109,11 @@ class Schedule:
     def next_at(self, *, now: float) -> float | None:
         """When something is due next; None: not before there is news."""
         self._tidy(now)
-        interval = self.interval(now=now)
-        moments = [line.written_at + interval for line in self._pending.values() if line.writing is None]
+        moments = [line.written_at + INTERVAL_SECONDS for line in self._pending.values() if line.writing is None]
         if not moments:
             return None
-        return max(now, self._slot, min(moments))
+        full = self._begun[0] + WINDOW_SECONDS if len(self._begun) >= self._share() else now
+        return max(now, self._slot, full, min(moments))
 
     def done(self, task: str) -> None:
         """A write was taken."""
@@ -131,15 +134,10 @@ class Schedule:
         """All that is not written yet: it is the end, and no budget counts."""
         return [(task, self._begin(task, now)) for task, line in list(self._pending.items()) if line.writing is None]
 
-    def interval(self, *, now: float) -> float:
-        """How far apart one task's writes are."""
-        self._tidy(now)
-        return min(MAX_INTERVAL_SECONDS, max(MIN_INTERVAL_SECONDS, len(self._news_at) / self._budget))
-
     def _room(self, now: float) -> int:
         """How many writes may begin now."""
-        first = max(self._slot, now - TOLERANCE_SECONDS)
-        return 0 if first > now else int((now - first) * self._share()) + 1
+        share, first = self._share(), max(self._slot, now - WINDOW_SECONDS)
+        return 0 if first > now else min(int((now - first) * share) + 1, max(0, share - len(self._begun)))
 
     def _share(self) -> int:
         """This replica's part of the budget: by its part of the tasks that report."""
@@ -152,7 +150,8 @@ class Schedule:
         progress = line.writing = line.pending
         self._wait(task, line, None)
         line.written_at = now
-        self._slot = max(self._slot, now - TOLERANCE_SECONDS) + 1 / self._share()
+        self._slot = max(self._slot, now - WINDOW_SECONDS) + 1 / self._share()
+        self._begun.append(now)
         return progress
 
     def _wait(self, task: str, line: _Line, progress: Progress | None) -> None:
@@ -167,6 +166,8 @@ class Schedule:
         self._news_at[task] = now
 
     def _tidy(self, now: float) -> None:
+        while self._begun and self._begun[0] + WINDOW_SECONDS <= now:
+            self._begun.popleft()
         while self._news_at:
             task, at = next(iter(self._news_at.items()))
             if now - at < ACTIVE_SECONDS:
@@ -177,8 +178,8 @@ class Schedule:
                 del self._lines[task]
 
 
-def _is_due(line: _Line, interval: float, now: float) -> bool:
-    return line.writing is None and now - line.written_at >= interval
+def _is_due(line: _Line, now: float) -> bool:
+    return line.writing is None and line.written_at + INTERVAL_SECONDS <= now
 
 
 def _is_news(progress: Progress, known: Progress | None) -> bool:
