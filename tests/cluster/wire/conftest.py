@@ -39,6 +39,7 @@ def _tools(image: str) -> Mapping[str, Json]:
         return {"template": {"spec": {"containers": [container | {"command": ["sh", "-euc", script]}]}}}
 
     work = job('sleep "$ARG_SECONDS"; echo "worked $ARG_SECONDS" > "$MCPTASK_RESULT"')
+    chatty = 'for n in $(seq 60); do echo "line $n"; sleep 0.2; done; echo "out of lines" > "$MCPTASK_RESULT"; exit 3'
     answers = job('cat "$MCPTASK_ANSWERS" > "$MCPTASK_RESULT"')
     question = {"key": "sure", "message": "Sure?", "requestedSchema": FORM}
     missing = {"name": "tool", "image": image, "imagePullPolicy": "IfNotPresent", "command": ["/no/such/program"]}
@@ -47,6 +48,7 @@ def _tools(image: str) -> Mapping[str, Json]:
         "brief": {"inputSchema": SECONDS, "job": work, "retentionSeconds": 6},
         "soon": {"inputSchema": SECONDS, "job": work, "holdSeconds": 1},
         "refuse": {"job": job('echo "no such table" > "$MCPTASK_RESULT"; exit 3')},
+        "chatty": {"job": job(chatty)},
         "broken": {"job": {"template": {"spec": {"containers": [missing]}}}},
         "confirm": {"job": answers, "questions": [question | {"when": "beforeStart"}]},
         "first": {"job": answers, "questions": [question | {"when": "beforeTask"}]},
@@ -107,6 +109,17 @@ class World:
         selector = f"{names.TASK_LABEL}={task_id}"
         pods = (await self.kube.list(PODS, self.namespace, labelSelector=selector))["items"]
         return all(pod["status"].get("phase") in {"Succeeded", "Failed"} for pod in pods)
+
+    async def remove_pods(self, task_id: str) -> None:
+        """Delete a task's pods by hand, and wait until none is left."""
+        selector = f"{names.TASK_LABEL}={task_id}"
+        for pod in (await self.kube.list(PODS, self.namespace, labelSelector=selector))["items"]:
+            await self.kube.delete(PODS, self.namespace, pod["metadata"]["name"])
+
+        async def are_gone() -> bool:
+            return await self.count(PODS, task_id) == 0
+
+        await eventually(are_gone, what=f"the pods of {task_id} are gone", timeout_seconds=TO_END)
 
     async def jobs(self, task_id: str) -> int:
         """How many Jobs a task has."""

@@ -11,6 +11,7 @@ import pytest
 
 from mcptasks_crds.kube import JOBS, TASKS, NotFoundError
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_server.tasklogs import LOG_META
 from mcptasks_server.testing import judges
 from mcptasks_server.testing.answers import Answer
 from mcptasks_server.testing.legacy_wire import EVERYTHING, LegacyWire
@@ -25,6 +26,12 @@ NO: Final = {"action": "decline"}
 UNKNOWN: Final = "mt-" + "a" * 32
 PLAIN: Final[Mapping[str, Any]] = {"elicitation": {}}
 """A client that knows no tasks, and can be asked."""
+
+
+async def log_of(client: Wire | LegacyWire, task_id: str) -> tuple[str, str]:
+    """Where a task's log comes from, and its lines."""
+    [content] = (await client.call("resources/read", {"uri": f"mcptask://{task_id}/log"})).result["contents"]
+    return content["_meta"][LOG_META]["source"], content["text"]
 
 
 async def answer(wire: Wire, task_id: str, **responses: Any) -> Answer:
@@ -305,3 +312,36 @@ async def test_clients_of_both_eras_follow_the_same_tasks_at_once(world: World) 
     seen = await asyncio.gather(*(begun(number) for number in range(3) for begun in (begun_in_modern, begun_in_legacy)))
 
     assert list(seen) == [(f"worked {number}", f"worked {number}") for number in range(3) for _ in range(2)]
+
+
+@pytest.mark.requirement("ours/task-resources", "resources/access")
+async def test_a_log_grows_while_its_task_runs_and_its_end_is_kept_when_the_pod_is_gone(world: World) -> None:
+    legacy = await LegacyWire.connected(world.wire(1))
+    chatty, quiet = await world.handle("chatty"), await world.handle("work", seconds=0)
+    living: list[str] = []
+
+    async def has_grown() -> bool:
+        source, text = await log_of(world.wire(0) if len(living) % 2 else legacy, chatty)
+        living.extend([text] if source == "pod" and "line 1\n" in text else [])
+        return len(living) > 1 and len(living[-1]) > len(living[0])
+
+    await eventually(has_grown, what="the log has grown", timeout_seconds=TO_END)
+    foreign = await world.wire(caller="bert").call("resources/read", {"uri": f"mcptask://{chatty}/log"})
+    assert (await world.shown(chatty))["status"] == "working"
+    ended = await world.until(chatty, *ENDS)
+    await world.until(quiet, *ENDS)
+    left = await log_of(legacy, quiet)
+    for task_id in (chatty, quiet):
+        await world.remove_pods(task_id)
+    gone = await log_of(legacy, quiet)
+    kept = await log_of(world.wire(1), chatty)
+    result = await legacy.call("resources/read", {"uri": f"mcptask://{chatty}/result"})
+
+    assert living[-1].startswith(living[0])
+    assert foreign.body["error"]["message"] == "Resource not found"
+    assert (kept[0], kept[1].splitlines()[1:]) == ("kept", [f"line {n}" for n in range(1, 61)])
+    assert left == ("pod", "[Nothing was printed so far.]\n")
+    assert (gone[0], f"mcptask://{quiet}/result" in gone[1]) == ("none", True)
+    shown = json.loads(result.result["contents"][0]["text"])
+    assert shown["isError"] is ended["result"]["isError"] is True
+    assert shown["content"] == ended["result"]["content"]
