@@ -172,3 +172,41 @@ def test_what_json_cannot_hold_never_leaves(value: float) -> None:
 
 def test_integers_stay_whole() -> None:
     assert json.loads(json_body({"n": 2**80})) == {"n": 2**80}
+
+
+MINUTE = 60.0
+FORM: dict[str, Any] = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+SAID = [
+    Request(method="PUT", path="/progress", body=json_body({"progress": 3, "total": 10})),
+    Request(method="PUT", path="/questions/sure", body=json_body({"message": "Sure?", "requestedSchema": FORM})),
+    Request(
+        method="POST",
+        path="/content",
+        body=json_body({"content": [{"type": "text", "text": "first"}]}),
+        headers={"Idempotency-Key": "one"},
+    ),
+    Request(method="PUT", path="/result", body=json_body({"content": [{"type": "text", "text": "done"}]})),
+]
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["nothing arrives", "all arrives and no answer comes back"])
+def test_an_endpoint_that_is_away_for_a_minute_is_told_everything_once(
+    bench: Any, endpoint: Endpoint, time: Time, is_done: bool
+) -> None:
+    away = [Reply(status=502)] * 10_000
+
+    def pause(seconds: float) -> None:
+        time.pause(seconds)
+        if time.now >= until:
+            bench.desk.troubles, bench.desk.after = [], []
+
+    endpoint._pause = pause
+    for request in SAID:
+        until = time.now + MINUTE
+        bench.desk.troubles, bench.desk.after = ([], list(away)) if is_done else (list(away), [])
+        endpoint.request(request)
+        assert until <= time.now < until + 6
+
+    assert [each["progress"] for each in bench.desk.progress][-1] == 3
+    assert list(bench.desk.questions) == ["sure"]
+    assert bench.desk.whole_result["content"] == [{"type": "text", "text": "first"}, {"type": "text", "text": "done"}]
