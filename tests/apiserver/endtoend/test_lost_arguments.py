@@ -121,6 +121,7 @@ async def product(kube: Kube, namespace: str, kubeconfig: Path, tmp_path: Path) 
         yield product
 
 
+@pytest.mark.requirement("ours/half-made-calls")
 async def test_the_same_call_again_makes_the_missing_secret_good_and_the_tool_runs_once(product: Product) -> None:
     task = await product.kill_the_server_half_way("k")
     await product.start_server()
@@ -139,6 +140,7 @@ async def test_the_same_call_again_makes_the_missing_secret_good_and_the_tool_ru
     assert await product.tasks() == [task]
 
 
+@pytest.mark.requirement("ours/half-made-calls")
 async def test_where_nobody_calls_again_the_task_ends_after_30_seconds_and_is_never_made_good(
     product: Product,
 ) -> None:

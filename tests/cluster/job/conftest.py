@@ -114,7 +114,7 @@ def release(cluster: Any) -> Iterator[Release]:
     chart = ["upgrade", "--install", RELEASE, str(ROOT / "charts" / "mcptasks"), "--wait", "--timeout", "180s"]
     try:
         found.kubectl("apply", "--filename", "-", given=json.dumps(namespace))
-        found.helm(*chart, "--set", f"image.tag={TAG}", "--set", "crds.install=false")
+        found.helm(*chart, "--set", f"image.tag={TAG},crds.install=false,logLevel=debug")
         yield found
     finally:
         found.helm("uninstall", RELEASE, "--ignore-not-found", "--wait")

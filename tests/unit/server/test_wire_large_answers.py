@@ -18,6 +18,7 @@ from mcptasks_server.testing import FixedCatalogue, InMemoryTaskStore, ready_too
 from mcptasks_server.testing.legacy_wire import LegacyWire
 from mcptasks_server.testing.wire import WITH_FORMS, Wire
 
+pytestmark = pytest.mark.requirement("ours/limits-in-words")
 FORM: Final = {"type": "object", "properties": {"why": {"type": "string"}}}
 WHY: Final = ToolQuestion(
     key="why", message="Why?", requested_schema=FORM, when=QuestionTime.BEFORE_START, model_may_answer=True
