@@ -38,6 +38,14 @@ ARGUMENTS_BYTES: Final = 256 * KIB
 
 RESULT_STORED_BYTES: Final = 256 * KIB
 """A result, be it `status.result.inline` or `status.report.result`: a task never has both."""
+LARGE_RESULT_BYTES: Final = 1024 * KIB
+"""A result with all parts that were added before it, in plain UTF-8 bytes. What does not fit the task is in Secrets."""
+CONTENT_INLINE_STORED_BYTES: Final = RESULT_STORED_BYTES // 2
+"""How much of such parts the task endpoint keeps in the task itself, so that a tool's end always finds room there."""
+REFUSED_END_STORED_BYTES: Final = 512
+"""Each end of a result that was too large (`status.report.tooLarge`)."""
+VIOLATION_STORED_BYTES: Final = 512
+"""How a result that is in a Secret breaks the tool's output schema (`status.report.resultFrom.violation`)."""
 MAX_CONTENT_POSTS: Final = 128
 """How often a task's pods add parts to its result (`status.report.content`). The parts count with the result."""
 CONTENT_KEY_LENGTH: Final = 16

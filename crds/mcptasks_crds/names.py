@@ -46,6 +46,9 @@ CONTRACT_VOLUME: Final = "mcptask"
 CONTRACT_PATH: Final = "/mcptask"
 """In a pod: where that volume is mounted."""
 
+RESULT_KEY: Final = "result.json"
+"""In a Secret that holds a result, or parts of one: the key of its JSON text."""
+
 TASK_AUDIENCE_PREFIX: Final = "mcptasks/"
 TASKS_PATH: Final = "/v1/tasks"
 """At the task endpoint: below it is what belongs to a task, by its id."""
@@ -100,6 +103,27 @@ def job_name(task: str) -> str:
 def arguments_secret_name(task: str) -> str:
     """The name of the Secret that holds a task's arguments where they are too large for the object itself."""
     return f"{task}-arguments"
+
+
+def result_secret_name(task: str, result: str) -> str:
+    """The name of the Secret that holds a result which is too large for the task: made of the task's and of the result.
+
+    So the same result given twice is one Secret, and another one never has its name.
+
+    >>> result_secret_name("mt-abc", "{}")
+    'mt-abc-result-44136fa355b3678a'
+    """
+    return f"{task}-result-{hashlib.sha256(result.encode()).hexdigest()[:16]}"
+
+
+def is_result_secret(name: str, task: str) -> bool:
+    """Whether a Secret's name is that of a result of this task. What else is in the namespace is not ours to show."""
+    return re.fullmatch(r"[0-9a-f]{16}", name.removeprefix(f"{task}-result-")) is not None
+
+
+def content_secret_name(task: str, key: str) -> str:
+    """The name of the Secret that holds parts of a task's result; `key` is the hash by which they were given."""
+    return f"{task}-content-{key}"
 
 
 def task_audience(task: str) -> str:

@@ -133,6 +133,13 @@ _OBJECT: Final = (
         message="a pod's question has another key than the tool's own: one answer would answer both",
         field_path=".status.report.questions",
     ),
+    Rule(
+        # Whoever reads the result by the server would else read any Secret of the namespace by it.
+        rule="!has(self.status) || !has(self.status.report) || !has(self.status.report.resultFrom)"
+        " || self.status.report.resultFrom.secretName.startsWith(self.metadata.name + '-result-')",
+        message="the result is in a Secret whose name begins with the task's and -result-",
+        field_path=".status.report.resultFrom",
+    ),
 )
 
 _QUESTION_TEXTS: Final = "self.questions[key].message + self.questions[key].requestedSchema"
@@ -233,7 +240,8 @@ _STATUS: Final = (
     ),
     _kept("report"),
     Rule(
-        rule="!has(self.result) || has(self.result.inline) != (has(self.report) && has(self.report.result))",
+        rule="!has(self.result) || has(self.result.inline) !="
+        " (has(self.report) && (has(self.report.result) || has(self.report.resultFrom)))",
         message="a result is kept once: inline, or in the report with result.from: report",
         field_path=".result",
     ),
@@ -299,6 +307,12 @@ TASK_RULES: Final[Rules] = {
     ),
     "status.report": (
         _write_once("result", "a result is given once"),
+        _write_once("resultFrom", "a result is given once"),
+        Rule(
+            rule="!has(self.result) || !has(self.resultFrom)",
+            message="exactly one of result and resultFrom may be given",
+            field_path=".resultFrom",
+        ),
         Rule(
             rule=append_only("questions"),
             message="a question cannot be changed or removed",
@@ -322,6 +336,22 @@ TASK_RULES: Final[Rules] = {
             field_path=".content",
         ),
         Rule(
+            rule="!has(oldSelf.contentFrom) || (has(self.contentFrom)"
+            " && self.contentFrom.posts >= oldSelf.contentFrom.posts"
+            " && self.contentFrom.bytes >= oldSelf.contentFrom.bytes"
+            " && has(self.content) == has(oldSelf.content)"
+            " && (!has(self.content) || self.content == oldSelf.content))",
+            message="parts of the result are only added, and behind those that are in Secrets",
+            reason="FieldValueForbidden",
+            field_path=".contentFrom",
+        ),
+        Rule(
+            rule="!has(self.contentFrom)"
+            " || (has(self.contentKeys) && self.contentFrom.posts <= self.contentKeys.size())",
+            message="contentFrom counts more posts than there are",
+            field_path=".contentFrom",
+        ),
+        Rule(
             rule="!has(self.content) || (has(oldSelf.content) && self.content == oldSelf.content)"
             f" || {fits('self.content', limits.RESULT_STORED_BYTES)}",
             message=f"content takes more than {limits.RESULT_STORED_BYTES} bytes as stored",
@@ -334,5 +364,10 @@ TASK_RULES: Final[Rules] = {
             message=f"result and content take more than {limits.RESULT_STORED_BYTES} bytes as stored, both together",
             field_path=".result",
         ),
+    ),
+    "status.report.resultFrom": (_fits("violation", limits.VIOLATION_STORED_BYTES),),
+    "status.report.tooLarge": (
+        _fits("head", limits.REFUSED_END_STORED_BYTES),
+        _fits("tail", limits.REFUSED_END_STORED_BYTES),
     ),
 }

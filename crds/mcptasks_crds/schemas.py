@@ -1,5 +1,7 @@
 """JSON Schema 2020-12 for arguments and results: compiled once, checked fast, never fetched from anywhere."""
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -43,6 +45,15 @@ def _where(error: Exception) -> str:
     return f"{where}: " if where else ""
 
 
+def digest(document: Mapping[str, Any]) -> str:
+    """A short hash of a schema, the same for two that say the same: whether one is the other, without keeping both.
+
+    >>> digest({"type": "object", "required": []}) == digest({"required": [], "type": "object"})
+    True
+    """
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
+
+
 class Schema:
     """A compiled schema."""
 
@@ -55,6 +66,8 @@ class Schema:
         Raises:
             SchemaError: it is not valid.
         """
+        if not isinstance(document, Mapping):  # of an annotation, which people may write
+            raise SchemaError("it is no JSON object")
         self._secrets = frozenset(secrets)
         try:
             self._validator = jsonschema_rs.validator_for(

@@ -35,6 +35,8 @@ QuestionKey = Annotated[str, enforced(maxLength=limits.QUESTION_KEY_LENGTH)]
 """A question's key."""
 Message = Annotated[str, enforced(maxLength=limits.MESSAGE_STORED_BYTES)]
 """A sentence for people."""
+SecretName = Annotated[str, enforced(minLength=1, maxLength=90)]
+"""The name of a Secret that `names` has made."""
 ResultText = Annotated[str, enforced(minLength=2, maxLength=limits.RESULT_STORED_BYTES)]
 """A result as JSON text."""
 
@@ -153,9 +155,50 @@ class Question(Resource):
             return self.asked_at
 
 
+_SchemaDigest = Annotated[str, enforced(pattern="^[0-9a-f]{16}$", maxLength=16)]
+_End = Annotated[str, enforced(maxLength=limits.REFUSED_END_STORED_BYTES)]
 _ContentKey = Annotated[
     str, enforced(pattern=f"^[0-9a-f]{{{limits.CONTENT_KEY_LENGTH}}}$", maxLength=limits.CONTENT_KEY_LENGTH)
 ]
+
+
+class ResultSource(Resource):
+    """Where a result is that is too large for the object, and what is known of it without reading it."""
+
+    secret_name: SecretName
+    """A Secret in the task's namespace, owned by the task, with the result under the key `result.json`."""
+    bytes: Annotated[int, Field(ge=2)]
+    """How long it is, in bytes of UTF-8."""
+    is_error: bool = False
+    """Whether it says that the tool failed."""
+    schema_digest: _SchemaDigest | None = None
+    """Of the output schema that its structured content was held against (`schemas.digest`); absent where there was none
+    to hold it against."""
+    violation: Annotated[str, enforced(maxLength=limits.VIOLATION_STORED_BYTES)] | None = None
+    """How it breaks that schema."""
+
+
+class ContentSource(Resource):
+    """Where parts of the result are that are too large for the object."""
+
+    posts: Annotated[int, Field(ge=1, le=limits.MAX_CONTENT_POSTS)]
+    """How many of the last `contentKeys` have their parts in a Secret each (`names.content_secret_name`), owned by the
+    task, under the key `result.json`."""
+    bytes: Annotated[int, Field(ge=2)]
+    """How long these are together, in bytes of UTF-8."""
+
+
+class TooLarge(Resource):
+    """A result that was refused, for it is larger than is kept at all."""
+
+    bytes: Annotated[int, Field(ge=0)]
+    """How long it was, with the parts before it."""
+    limit: Annotated[int, Field(ge=0)]
+    """How long it might have been."""
+    head: _End
+    """How its text begins."""
+    tail: _End
+    """How its text ends."""
 
 
 class Report(Resource):
@@ -171,8 +214,19 @@ class Report(Resource):
     """Parts that are put before those of the result, in order: a JSON array as text, to which parts are only added."""
     content_keys: Annotated[tuple[_ContentKey, ...], enforced(maxItems=limits.MAX_CONTENT_POSTS)] = ()
     """Hashes of the keys by which the parts were given, so that the same ones are not taken twice."""
+    content_from: ContentSource | None = None
+    """Where the last of these parts are, when they are too large to stand in `content`."""
     result: ResultText | None = None
     """The result, as MCP's CallToolResult, as JSON text. Given once."""
+    result_from: ResultSource | None = None
+    """Where the result is, when it is too large to stand here. Given once, and never beside `result`."""
+    too_large: TooLarge | None = None
+    """The last result that was refused, for it is larger than is kept at all."""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the result was given."""
+        return self.result is not None or self.result_from is not None
 
 
 class ToolSeen(Resource):
@@ -235,12 +289,12 @@ class Stopping(Resource):
 
 
 class TaskResult(Resource):
-    """Where the result is: here, or in the report. It is never kept twice."""
+    """Where the result is: here, or where the report says. It is never kept twice."""
 
     inline: ResultText | None = None
     """The result, as MCP's CallToolResult, as JSON text."""
     source: Literal["report"] | None = Field(default=None, alias="from")
-    """`report`: the result is `status.report.result`."""
+    """`report`: the result is `status.report.result`, or where `status.report.resultFrom` says."""
 
 
 class TaskError(Resource):

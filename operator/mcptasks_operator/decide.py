@@ -19,7 +19,6 @@ from .decision import Action, Decision, DeleteJob, ExtendJob, ReadPolicy, Record
 from .disruptions import pod_failed, pod_was_deleted
 from .ending import (
     ended_by_itself,
-    gave_a_result,
     job_is_gone,
     job_is_over,
     job_passed_its_deadline,
@@ -31,6 +30,7 @@ from .holding import is_held_back
 from .lostarguments import arguments_are_lost, next_look
 from .observation import Observation
 from .podquestions import asks, next_expiry, will_have_waited
+from .reported import gave_a_result
 from .situation import Situation
 from .starting import has_no_job, name_is_taken
 from .statuses import ended, living

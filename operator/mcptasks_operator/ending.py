@@ -1,40 +1,20 @@
-"""Rungs about the ends that nobody on our side asked for: the report's, the tool's own, and what Kubernetes tells."""
+"""Rungs about the ends that nobody on our side asked for: the tool's own, and what Kubernetes tells."""
 
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from mcptasks_crds.jsontext import JsonTextError
 from mcptasks_crds.limits import RESULT_STORED_BYTES, stored_bytes
-from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
-from mcptasks_crds.task import TaskResult
 
 from .decision import ConfirmJob, ConfirmPods
 from .podquestions import waited
 from .results import needs_log, result_of, tool_error
 from .situation import Situation
-from .toolresults import says_error
+from .toolarge import with_refused
 from .verdicts import Ask, End, Verdict, failed
 
 _DEADLINE: Final = "DeadlineExceeded"
-
-
-def gave_a_result(situation: Situation) -> Verdict | None:
-    """The pod reported its result and the API server accepted it: that was first, whatever came after."""
-    report = situation.status.report
-    if report is None or report.result is None:
-        return None
-    try:
-        is_error = says_error(report.result)
-    except JsonTextError as error:
-        return failed(Reason.RESULT_LOST, f"the result that the tool reported cannot be read: {error}")
-    return End(
-        phase=Phase.COMPLETED,
-        reason=Reason.TOOL_ERROR if is_error else Reason.SUCCEEDED,
-        message="the tool reported an error" if is_error else "completed",
-        result=TaskResult(source="report"),
-    )
 
 
 def with_its_parts(situation: Situation, end: End) -> End:
@@ -83,7 +63,11 @@ def job_passed_its_deadline(situation: Situation) -> Verdict | None:
         return failed(Reason.JOB_FAILED, f"Kubernetes ended the Job: {job.failure_message or _DEADLINE}")
     message = f"stopped: it ran longer than its limit of {situation.execution.timeout_seconds} s"
     return needs_log(situation) or tool_error(
-        Reason.RUN_LIMIT, message, said="", log=situation.log, kept=situation.status.log_tail
+        Reason.RUN_LIMIT,
+        with_refused(situation, message),
+        said="",
+        log=situation.log,
+        kept=situation.status.log_tail,
     )
 
 

@@ -20,6 +20,7 @@ from .decision import ReadLog
 from .observation import Termination
 from .situation import NEVER_RAN, Situation
 from .structured import Rejected, check, last_line
+from .toolarge import refused_words, with_refused
 from .toolresults import fitting_tail, structured_result, text_result
 from .verdicts import Ask, End, Verdict, failed
 
@@ -79,7 +80,9 @@ def log_tail(log: LogSeen | None) -> str | None:
 
 def _tool_error(situation: Situation, end: Termination) -> Verdict:
     said = end.message if end.message.strip() else ""
-    return needs_log(situation) or tool_error(*_why(end), said=_with_cut(said, end), log=situation.log)
+    reason, message = _why(end)
+    message = with_refused(situation, message)
+    return needs_log(situation) or tool_error(reason, message, said=_with_cut(said, end), log=situation.log)
 
 
 def _why(end: Termination) -> tuple[Reason, str]:
@@ -110,6 +113,8 @@ def _printed(situation: Situation) -> Verdict:
     log = situation.log
     if log is None:
         return needs_log(situation) or failed(Reason.RESULT_LOST, "the tool ended well, and its pod is gone")
+    if (refused := refused_words(situation)) is not None:
+        return replace(failed(Reason.RESULT_TOO_LARGE, refused), log_tail=log_tail(log))
     if log.unreadable:
         return failed(Reason.RESULT_LOST, f"the tool ended well, but its log could not be read: {log.unreadable}")
     schema = situation.execution.output_schema

@@ -15,6 +15,7 @@ from .decision import ConfirmJob, ConfirmPods
 from .podquestions import waited
 from .results import log_tail, needs_log, tool_error
 from .situation import Situation, is_over
+from .toolarge import with_refused
 from .verdicts import Ask, End, GoOn, Verdict
 
 PROOF: Final = timedelta(seconds=60)
@@ -102,7 +103,7 @@ def _stopped(situation: Situation, stopping: Stopping, doubt: str = "") -> Verdi
     ask = None if doubt else needs_log(situation)  # a node that gives no proof gives no log either
     return ask or tool_error(
         Reason.RUN_LIMIT,
-        f"stopped: {_limit(situation)}{doubt}",
+        with_refused(situation, f"stopped: {_limit(situation)}{doubt}"),
         said=said,
         log=situation.log,
         kept=situation.status.log_tail,

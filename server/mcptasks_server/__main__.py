@@ -111,6 +111,8 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
             endpoint = create_task_app(
                 backend.reports,
                 reporter=reporter,
+                results=backend.results if settings.large_results else None,
+                tools=backend.services.catalogue,
                 tokens=PodTokens(kube=kube, namespace=settings.namespace),
                 metrics=metrics,
                 stopping=backend.services.stopping,

@@ -18,7 +18,7 @@ from .following import follow
 from .handles import WAIT_SECONDS, handle_result
 from .jsonrpc import quoted
 from .pages import PastTheEndError, page_of
-from .projection import detailed_task, is_over, status_message
+from .projection import STATUS_OF, detailed_task, is_over, status_message
 from .questions import a_model_is_asked
 from .tasks import TaskNotFoundError
 
@@ -114,6 +114,8 @@ def _members(result: str) -> Result:
 
 def _row(task: McpTask) -> dict[str, Any]:
     shown = detailed_task(task)
-    row = {"taskId": shown.task_id, "tool": task.spec.tool.name, "status": shown.status, "createdAt": shown.created_at}
+    # A list may leave large results out, so what it shows of an end is the phase's word alone.
+    status = STATUS_OF[task.status.phase] if is_over(task) else shown.status
+    row = {"taskId": shown.task_id, "tool": task.spec.tool.name, "status": status, "createdAt": shown.created_at}
     message = status_message(task)
     return row if message is None else {**row, "statusMessage": message}

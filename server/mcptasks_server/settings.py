@@ -32,6 +32,8 @@ class Settings:
     """Of the task endpoint, which tasks' pods talk to."""
     progress_writes_per_second: int
     """How much progress is written to the namespace's tasks, by all replicas together."""
+    large_results: bool
+    """Whether results are kept that are too large for their tasks."""
     allowed_hosts: frozenset[str]
     allowed_origins: frozenset[str]
     max_body_bytes: int
@@ -64,6 +66,7 @@ def settings_from(environment: Mapping[str, str], *, namespace_file: Path = NAME
         metrics_port=_number(given, "MCPTASKS_METRICS_PORT", 9090, least=0, most=65_535),
         task_port=_number(given, "MCPTASKS_TASK_PORT", 8082, least=0, most=65_535),
         progress_writes_per_second=_number(given, "MCPTASKS_PROGRESS_WRITES_PER_SECOND", 50, least=1, most=1_000),
+        large_results=_switch(given, "MCPTASKS_LARGE_RESULTS", default=True),
         allowed_hosts=frozenset(name.lower().rstrip(".") for name in _names(given, "MCPTASKS_ALLOWED_HOSTS")),
         allowed_origins=frozenset(name.rstrip("/") for name in _names(given, "MCPTASKS_ALLOWED_ORIGINS")),
         tokens_file=_tokens_file(given),

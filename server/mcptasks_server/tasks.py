@@ -110,7 +110,7 @@ class TaskStore(Protocol):
         ...
 
     async def get(self, task_id: str, *, caller: Caller) -> McpTask:
-        """The task as it is now: never older than what this replica has written or shown of it.
+        """The task as it is now, its whole result in it: never older than what this replica has written or shown of it.
 
         Raises:
             TaskNotFoundError: there is none for this caller.

@@ -61,6 +61,8 @@ class JobTool(Tool):
     """How long a plain call is held before its client gets a handle; None: until the task ends."""
     questions: Mapping[str, TaskQuestion] = field(default_factory=dict)
     """What is asked before the pod starts."""
+    output_schema: Mapping[str, Any] | None = None
+    """The schema of its structured results, as its author wrote it."""
 
     @property
     def task_support(self) -> TaskSupport:
@@ -121,6 +123,7 @@ def make_tool(resource: McpTool) -> JobTool:
         support=spec.task_support,
         hold_seconds=spec.held_seconds,
         questions=as_asked(spec.questions),
+        output_schema=spec.output_schema,
         access=spec.access,
     )
 

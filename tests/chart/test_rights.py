@@ -22,7 +22,7 @@ SERVER = {
     ("mcptasks.dev", "mcptasks/status"): {"patch"},
     ("mcptasks.dev", "mcptasks"): {"get", "list", "watch", "create", "patch", "delete"},
     ("mcptasks.dev", "mcptools"): {"list", "watch"},
-    ("", "secrets"): {"create"},
+    ("", "secrets"): {"get", "create"},
     ("", "pods"): {"get"},
     ("", "pods/log"): {"get"},
 }
@@ -40,6 +40,12 @@ def test_a_component_has_exactly_the_rights_that_it_uses(
                 found.setdefault((group, resource), set()).update(rule["verbs"])
 
     assert found == rights
+
+
+def test_without_large_results_nobody_reads_a_secret(render: Callable[..., Any]) -> None:
+    rules = render({"tasks": {"largeResults": False}}).of("Role", "-server")["rules"]
+
+    assert [rule["verbs"] for rule in rules if "secrets" in rule["resources"]] == [["create"]]
 
 
 @pytest.mark.parametrize("component", ["operator", "server"])

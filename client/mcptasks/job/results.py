@@ -3,10 +3,16 @@
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from .errors import JobError
 from .parts import Part, text_part
+
+MOST_BYTES: Final = 1024 * 1024
+"""What the task endpoint takes of a result, parts that were added before included."""
+TWIN_TOO_LARGE: Final = "(too large to be repeated as text: see the structured content)"
+_FRAME_BYTES: Final = 1024
+"""Of a result, beside its structured content and that content's text."""
 
 
 def result_of(
@@ -14,7 +20,8 @@ def result_of(
 ) -> dict[str, Any]:
     """A result of these parts.
 
-    Structured content without a text has its JSON as one, for clients that know no structured content.
+    Structured content without a text has its JSON as one, for clients that know no structured content; unless both of
+    them would be too large together.
 
     Raises:
         JobError: the structured content is no object, or holds what JSON cannot.
@@ -30,7 +37,7 @@ def result_of(
     if not isinstance(content, Mapping):
         raise JobError(f"structured: must be an object (a mapping, dataclass or model) and is a {_kind(structured)}")
     written = _json(content)
-    said = text_part(written if text is None else text)
+    said = text_part(_twin(written) if text is None else text)
     return {"content": [dict(said.block), *blocks], "structuredContent": content, "isError": is_error}
 
 
@@ -61,6 +68,12 @@ def plain(value: Any) -> Any:
         return dataclasses.asdict(value)
     dump = getattr(value, "model_dump", None)  # pydantic's, without knowing pydantic
     return dump(mode="json", by_alias=True) if callable(dump) and not isinstance(value, type) else value
+
+
+def _twin(structured: str) -> str:
+    """The text beside structured content, which is given as JSON text."""
+    size = sum(len(each.encode("utf-8", "replace")) for each in (structured, _json(structured)))
+    return structured if size + _FRAME_BYTES <= MOST_BYTES else TWIN_TOO_LARGE
 
 
 def _as_text(value: Any) -> str:

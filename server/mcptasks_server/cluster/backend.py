@@ -22,6 +22,7 @@ from .kube_logs import KubeLogs
 from .kube_reports import KubeReports
 from .kube_tasks import KubeTaskStore
 from .reflector import Reflector
+from .secret_results import SecretResults
 from .seen_task import SeenTask, seen_task
 from .task_index import TaskIndex
 from .task_reads import TaskReads
@@ -49,6 +50,8 @@ class Backend:
         self._reads = TaskReads(kube, namespace=namespace, reflector=self._tasks, metrics=metrics)
         self._watches = Watches()
         self._tasks.cache.listeners.append(lambda name, _before, _after: self._watches.tell(name))
+        self.results = SecretResults(kube, namespace=namespace)
+        """Where results are kept that are too large for their tasks."""
         self._store = KubeTaskStore(
             kube,
             namespace=namespace,
@@ -56,6 +59,7 @@ class Backend:
             index=TaskIndex(self._tasks.cache),
             watches=self._watches,
             withdrawals=Withdrawals(kube, namespace=namespace),
+            results=self.results,
             metrics=metrics,
             clock=lambda: datetime.now(UTC),
         )

@@ -17,6 +17,7 @@ from mcptasks_server.answering import new_answers
 from mcptasks_server.caller import Caller
 from mcptasks_server.errors import RefusedError, UnavailableError
 from mcptasks_server.idempotency import check_same_call
+from mcptasks_server.largeresults import LargeResults, whole
 from mcptasks_server.metrics import Metrics
 from mcptasks_server.projection import is_expired, is_over
 from mcptasks_server.tasks import Changes, NewTask, TaskNotFoundError
@@ -52,11 +53,13 @@ class KubeTaskStore:
         index: TaskIndex,
         watches: Watches,
         withdrawals: Withdrawals,
+        results: LargeResults,
         metrics: Metrics,
         clock: Callable[[], datetime],
     ) -> None:
         self._kube, self._namespace, self._reads, self._index = kube, namespace, reads, index
         self._watches, self._withdrawals, self._metrics, self._clock = watches, withdrawals, metrics, clock
+        self._results = results
         self._lookups = RequestLookups(reads.fetch)
         self._cancelled = CancelledRequests(self._cancel_unless_handed_out, clock=clock)
         index.listeners.append(self._cancelled.look_at)
@@ -85,10 +88,10 @@ class KubeTaskStore:
         await persist(lambda: self._ensure_secret(name, uid, input_schema, arguments))
 
     async def get(self, task_id: str, *, caller: Caller) -> McpTask:
-        """The task, from the cache where that is as good as the API server's own answer."""
+        """The task, from the cache where that is as good as the API server's own answer; a large result is read."""
         if not names.is_task_id(task_id):
             raise TaskNotFoundError
-        return self._visible(await self._reads.get(task_id), caller)
+        return await whole(self._visible(await self._reads.get(task_id), caller), self._results)
 
     async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller, by_model: bool = False) -> None:
         """Write the answers that are new.

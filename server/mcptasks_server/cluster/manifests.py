@@ -9,7 +9,7 @@ from mcptasks_crds.arguments import arguments_secret_data
 from mcptasks_crds.base import Json
 from mcptasks_crds.limits import ARGUMENTS_INLINE_BYTES
 from mcptasks_crds.secretarguments import secret_properties
-from mcptasks_crds.task import AnswerRoad
+from mcptasks_crds.task import AnswerRoad, McpTask
 from mcptasks_server.caller import Caller
 from mcptasks_server.tasks import NewTask
 
@@ -65,13 +65,22 @@ def _of_the_call(new: NewTask, *, caller: Caller) -> Json:
 def arguments_secret(name: str, *, task_uid: str, input_schema: Mapping[str, Any], arguments: str) -> Json:
     """The Secret with the arguments of a task: owned by it, and never changed."""
     data = arguments_secret_data(input_schema, arguments)
-    owner = {"apiVersion": names.API_VERSION, "kind": names.TASK_KIND, "name": name, "uid": task_uid}
+    return _secret(names.arguments_secret_name(name), data, task=name, task_uid=task_uid)
+
+
+def result_secret(name: str, text: str, *, task: McpTask) -> Json:
+    """A Secret with a task's result, or parts of it: owned by it, and never changed."""
+    return _secret(name, {names.RESULT_KEY: text}, task=task.metadata.name, task_uid=task.metadata.uid)
+
+
+def _secret(name: str, data: Mapping[str, str], *, task: str, task_uid: str) -> Json:
+    owner = {"apiVersion": names.API_VERSION, "kind": names.TASK_KIND, "name": task, "uid": task_uid}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
-            "name": names.arguments_secret_name(name),
-            "labels": {names.MANAGED_BY_LABEL: names.MANAGED_BY, names.TASK_LABEL: name},
+            "name": name,
+            "labels": {names.MANAGED_BY_LABEL: names.MANAGED_BY, names.TASK_LABEL: task},
             "ownerReferences": [owner],
         },
         "type": "Opaque",

@@ -14,6 +14,7 @@ from mcptasks_server.ending import TaskCancelledError, outcome_of
 from mcptasks_server.errors import InvalidParamsError, UnavailableError
 from mcptasks_server.exchange import Result
 from mcptasks_server.following import follow
+from mcptasks_server.largeresults import with_stand_in
 from mcptasks_server.operations import Door, Phase
 from mcptasks_server.projection import is_over, result_text
 from mcptasks_server.signing import Purpose, SealError
@@ -105,7 +106,8 @@ def _check_not_over(task: McpTask, services: Services, exchange: LegacyExchange)
 async def _whole(tasks: Sequence[McpTask], services: Services, exchange: LegacyExchange) -> list[McpTask]:
     """The tasks, with the results that say whether they have failed: a list may leave large ones out."""
     found = []
-    for task in tasks:
+    for each in tasks:
+        task = with_stand_in(each)
         lacks_result = is_over(task) and task.status.result is not None and result_text(task) is None
         found.append(await services.tasks.get(task.metadata.name, caller=exchange.caller) if lacks_result else task)
     return found

@@ -6,9 +6,12 @@ from datetime import UTC, datetime
 
 from aiohttp import web
 
+from mcptasks_server.largeresults import LargeResults
 from mcptasks_server.metrics import Metrics
+from mcptasks_server.tools import Catalogue
 
 from .endpoint import TaskEndpoint
+from .keeping import Keeping
 from .operations import Operations
 from .reporter import Reporter
 from .store import ReportStore
@@ -19,6 +22,8 @@ def create_task_app(
     reports: ReportStore,
     *,
     reporter: Reporter,
+    results: LargeResults | None,
+    tools: Catalogue,
     tokens: PodTokens,
     metrics: Metrics,
     stopping: asyncio.Event,
@@ -26,7 +31,9 @@ def create_task_app(
 ) -> web.Application:
     """The application that tasks' pods talk to, on a port of its own. Run it with `handler_cancellation=True`.
 
-    `stopping`: set once the process was told to end, so that nobody waits any longer.
+    `results`: where large results are kept; None: nowhere. `stopping`: set once the process was told to end, so that
+    nobody waits any longer.
     """
-    operations = Operations(store=reports, reporter=reporter, clock=clock, stopping=stopping)
+    keeping = Keeping(results=results, tools=tools)
+    operations = Operations(store=reports, reporter=reporter, keeping=keeping, clock=clock, stopping=stopping)
     return TaskEndpoint(operations=operations, tokens=tokens, metrics=metrics).app()

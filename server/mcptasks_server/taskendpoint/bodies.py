@@ -55,6 +55,24 @@ class ResultBody:
 
     text: str
     """As the tool wrote it."""
+    document: Mapping[str, Any]
+    """The same, read."""
+
+    @property
+    def content(self) -> list[Any]:
+        """Its parts."""
+        content: list[Any] = self.document["content"]
+        return content
+
+    @property
+    def structured(self) -> Mapping[str, Any] | None:
+        """Its structured content."""
+        return self.document.get("structuredContent")
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it says that the tool failed."""
+        return self.document.get("isError") is True
 
     def means_the_same(self, other: str) -> bool:
         """Whether that result, as JSON text, says the same in whatever order and spacing."""
@@ -109,27 +127,24 @@ def question_body(body: bytes) -> QuestionBody:
 
 
 def content_body(body: bytes) -> ContentBody:
-    """The parts that a request adds to the result.
+    """The parts that a request adds to the result. How large they may be depends on what is there already.
 
     Raises:
         MalformedProblem: they are none of MCP's.
-        TooLargeProblem: they are larger than a task can keep.
     """
     members, sources = _object(body, known=("content",))
     content = members.get("content")
     if not isinstance(content, list) or not content:
         raise MalformedProblem("content: must be an array with at least one part", field="content")
     check_parts(content)
-    _fits("content", sources["content"], limits.RESULT_STORED_BYTES)
     return ContentBody(content=sources["content"])
 
 
 def result_body(body: bytes) -> ResultBody:
-    """The result that a request gives.
+    """The result that a request gives. How large it may be depends on the parts before it.
 
     Raises:
         MalformedProblem: it is not one of MCP's.
-        TooLargeProblem: it is larger than a task can keep.
     """
     text, document = _document(body)
     if not isinstance(document, dict):
@@ -141,8 +156,7 @@ def result_body(body: bytes) -> ResultBody:
             raise MalformedProblem(f"{name}: must be an object", field=name)
     _flag(document, "isError")
     check_parts(document["content"])
-    _fits("result", text, limits.RESULT_STORED_BYTES)
-    return ResultBody(text=text)
+    return ResultBody(text=text, document=document)
 
 
 def question_key(text: str) -> str:

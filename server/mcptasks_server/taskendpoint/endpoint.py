@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 import structlog
@@ -20,24 +20,27 @@ from .openapi import document
 from .operations import Operations
 from .problems import (
     CONTENT_TYPE,
-    MalformedProblem,
     NotThereProblem,
     Problem,
     TooLargeProblem,
-    TooSlowProblem,
     UnknownPodProblem,
-    WrongFormProblem,
     WrongVerbProblem,
 )
+from .reading import long_body
 from .tokens import PodTokens
+from .toolarge import Sampled
 
 OPENAPI_PATH: Final = "/v1/openapi.json"
 MAX_BODY_BYTES: Final = 2 * 1024 * 1024
 """More than any of them may be: each names its own limit where it is over it."""
+LONG_BODY_BYTES: Final = 64 * 1024
+"""What is longer is read in a thread."""
 BODY_SECONDS: Final = 30.0
 MOST_WAIT_SECONDS: Final = 60.0
 """How long an answer is waited for, in one request."""
 _SCHEME: Final = "bearer"
+
+ReadT = TypeVar("ReadT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +115,14 @@ class TaskEndpoint:
         return Reply(status=HTTPStatus.OK if "answer" in body else HTTPStatus.ACCEPTED, body=body)
 
     async def _content(self, request: web.Request, task: str, pod: str) -> Reply:
-        body = bodies.content_body(await _body(request))
+        body = await _in_its_time(bodies.content_body, await _body(request))
         await self._do.add_content(task, body, key=request.headers.get("Idempotency-Key"), pod=pod)
         return Reply(status=HTTPStatus.NO_CONTENT)
 
     async def _result(self, request: web.Request, task: str, pod: str) -> Reply:
-        await self._do.give_result(task, bodies.result_body(await _body(request)), pod=pod)
+        sent = await long_body(request, whole=MAX_BODY_BYTES, seconds=BODY_SECONDS)
+        result = sent if isinstance(sent, Sampled) else await _in_its_time(bodies.result_body, sent)
+        await self._do.give_result(task, result, pod=pod)
         return Reply(status=HTTPStatus.NO_CONTENT)
 
     async def _show_openapi(self, _: web.Request) -> web.Response:
@@ -156,18 +161,15 @@ def _token(request: web.Request) -> str:
 
 
 async def _body(request: web.Request) -> bytes:
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        # A small body may become a huge one, and would do so in this process's only loop.
-        raise WrongFormProblem("The body must not be compressed: send it without Content-Encoding")
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise TooLargeProblem(f"The body is larger than {MAX_BODY_BYTES} bytes") from error
-    except TimeoutError as error:
-        raise TooSlowProblem(f"The body did not arrive within {BODY_SECONDS:g} s") from error
-    except web.RequestPayloadError as error:
-        raise MalformedProblem("The body did not arrive whole") from error
+    sent = await long_body(request, whole=MAX_BODY_BYTES, seconds=BODY_SECONDS)
+    if isinstance(sent, Sampled):
+        raise TooLargeProblem(f"The body of {sent.size} bytes is larger than {MAX_BODY_BYTES} bytes")
+    return sent
+
+
+async def _in_its_time(read: Callable[[bytes], ReadT], body: bytes) -> ReadT:
+    """What is read from a body. A long one takes a few hundred milliseconds, which no other request shall wait for."""
+    return read(body) if len(body) <= LONG_BODY_BYTES else await asyncio.to_thread(read, body)
 
 
 def _response(reply: Reply) -> web.Response:

@@ -123,6 +123,9 @@ def _result() -> Json:
     return {
         "operationId": "putResult",
         "summary": "Give the result, which ends the task and its pod",
+        "description": f"With the parts before it, {limits.LARGE_RESULT_BYTES} bytes at most. Of a larger one the task "
+        "keeps both ends of its text, and another one may be given. Whether it conforms to the tool's outputSchema is "
+        "for the client to see: one that does not is a tool error that says where.",
         "responses": {"204": {"description": "Given, now or before."}},
     }
 

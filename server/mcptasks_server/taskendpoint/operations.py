@@ -6,7 +6,7 @@ pod nor another replica can come between. The API server's rules have the last w
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -23,7 +23,8 @@ from mcptasks_server.projection import is_over
 from mcptasks_server.tasks import TaskNotFoundError
 
 from .bodies import ContentBody, ProgressBody, QuestionBody, ResultBody
-from .patches import content_key, content_patch, progress_of, question_of, question_patch, result_patch
+from .keeping import Keeping
+from .patches import content_key, progress_of, question_of, question_patch, result_patch, too_large_patch
 from .problems import (
     ForeignPodProblem,
     LaterProblem,
@@ -36,6 +37,7 @@ from .problems import (
 )
 from .reporter import Reporter
 from .store import NotTakenError, OvertakenError, ReportStore
+from .toolarge import Sampled
 
 MOST_TRIES: Final = 8
 """How often a write is made anew because others wrote to the task meanwhile."""
@@ -50,6 +52,7 @@ class Operations:
 
     store: ReportStore
     reporter: Reporter
+    keeping: Keeping
     clock: Callable[[], datetime]
     stopping: asyncio.Event
     """Set once the process was told to end."""
@@ -141,29 +144,33 @@ class Operations:
             if hashed in report.content_keys:
                 return
             _check_alive(task)
-            if report.result is not None:
+            if report.has_result:
                 raise OtherProblem("The result was given: nothing is put before it any more")
             if len(report.content_keys) >= limits.MAX_CONTENT_POSTS:
                 raise TooLargeProblem(f"At most {limits.MAX_CONTENT_POSTS} times parts are added: give more at once")
-            patch = content_patch(report, body, key=hashed)
-            _check_room("content", stored_bytes(patch["content"]))
-            await self._write(task, patch)
+            await self._write(task, await self.keeping.content(task, report, body, key=hashed))
 
         await self._settled(task_id, attempt)
 
-    async def give_result(self, task_id: str, body: ResultBody, *, pod: str) -> None:
-        """Give the result, once."""
+    async def give_result(self, task_id: str, body: ResultBody | Sampled, *, pod: str) -> None:
+        """Give the result, once. One that is too large is remembered, for where the program ends without another."""
 
         async def attempt(task: McpTask) -> None:
             _check_pod(task, pod)
             report = task.status.report or Report()
-            if report.result is not None:
-                if body.means_the_same(report.result):
+            if report.has_result:
+                if await self.keeping.is_given(task, report, body):
                     return
                 raise OtherProblem("Another result was given")
             _check_alive(task)
-            _check_room("result", stored_bytes(body.text) + stored_bytes(report.content or ""))
-            await self._write(task, result_patch(body.text, self._last_progress(task, pod)))
+            refusal = self.keeping.refusal(report, body)
+            if refusal is not None:
+                if refusal != report.too_large:
+                    await self._write(task, too_large_patch(refusal))
+                raise TooLargeProblem(self.keeping.words_of(refusal), field="result")
+            assert isinstance(body, ResultBody)  # a body that was not read as a whole never fits
+            given = await self.keeping.result(task, report, body)
+            await self._write(task, result_patch(given, self._last_progress(task, pod)))
 
         await self._settled(task_id, attempt)
 
@@ -197,8 +204,8 @@ class Operations:
                 raise RefusedProblem(error.message) from error
         raise LaterProblem("Others keep writing to the task")
 
-    async def _write(self, task: McpTask, report: dict[str, Any]) -> None:
-        await self.store.write(task.metadata.name, report, version=task.metadata.resource_version)
+    async def _write(self, task: McpTask, report: Mapping[str, Any]) -> None:
+        await self.store.write(task.metadata.name, dict(report), version=task.metadata.resource_version)
 
     async def _living(self, task_id: str, pod: str) -> McpTask:
         task = await self._fresh(task_id)
@@ -250,7 +257,7 @@ def _check_pod(task: McpTask, pod: str) -> None:
 def _check_alive(task: McpTask) -> None:
     if is_over(task):
         raise OverProblem(_OVER)
-    if task.status.report is not None and task.status.report.result is not None:
+    if task.status.report is not None and task.status.report.has_result:
         raise OverProblem("The task has its result")
 
 
@@ -263,13 +270,4 @@ def _check_room_for(question: Question, asked: Any) -> None:
     if texts > limits.QUESTIONS_STORED_BYTES:
         raise TooLargeProblem(
             f"All questions of a task take at most {limits.QUESTIONS_STORED_BYTES} bytes as stored; these take {texts}"
-        )
-
-
-def _check_room(field: str, size: int) -> None:
-    if size > limits.RESULT_STORED_BYTES:
-        raise TooLargeProblem(
-            f"{field}: with the parts before it, it takes {size} bytes as stored; at most "
-            f"{limits.RESULT_STORED_BYTES} are kept",
-            field=field,
         )

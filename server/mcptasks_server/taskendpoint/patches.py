@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from mcptasks_crds import limits, outcomes
-from mcptasks_crds.task import Progress, Question, Report
+from mcptasks_crds.task import ContentSource, Progress, Question, Report, ResultSource, TooLarge
 
 from .bodies import ContentBody, ProgressBody, QuestionBody
 
@@ -50,11 +50,25 @@ def content_patch(report: Report, body: ContentBody, *, key: str) -> dict[str, A
     return {"content": parts, "contentKeys": [*report.content_keys, key]}
 
 
+def spilled_content_patch(report: Report, size: int, *, key: str) -> dict[str, Any]:
+    """Parts of so many bytes more, which are in a Secret."""
+    known = report.content_from
+    posts, before = (0, 0) if known is None else (known.posts, known.bytes)
+    content_from = ContentSource(posts=posts + 1, bytes=before + size)
+    return {"contentFrom": content_from.manifest(), "contentKeys": [*report.content_keys, key]}
+
+
 def content_key(header: str) -> str:
     """The hash that is kept of an idempotency key."""
     return hashlib.sha256(header.encode("utf-8", "surrogateescape")).hexdigest()[: limits.CONTENT_KEY_LENGTH]
 
 
-def result_patch(result: str, progress: Progress | None) -> dict[str, Any]:
-    """The result, and the last progress with it where that is not written yet."""
-    return {"result": result, **({} if progress is None else progress_patch(progress))}
+def result_patch(result: str | ResultSource, progress: Progress | None) -> dict[str, Any]:
+    """The result, or where it is, and the last progress with it where that is not written yet."""
+    given = {"result": result} if isinstance(result, str) else {"resultFrom": result.manifest()}
+    return {**given, **({} if progress is None else progress_patch(progress))}
+
+
+def too_large_patch(refused: TooLarge) -> dict[str, Any]:
+    """What is kept of a result that was refused."""
+    return {"tooLarge": refused.manifest()}

@@ -218,8 +218,10 @@ def _refusal(before: McpTask, after: McpTask) -> str:
             return "progress is taken from the pod of the current attempt alone"
         if stands is not None and stands.pod_uid == progress.pod_uid and progress.progress < stands.progress:
             return "progress never falls within one attempt"
-    if old is not None and old.result is not None and new.result != old.result:
+    if old is not None and old.has_result and (new.result, new.result_from) != (old.result, old.result_from):
         return "a result is given once"
+    if new.result is not None and new.result_from is not None:
+        return "exactly one of result and resultFrom may be given"
     asked = {} if old is None else old.questions
     return "" if all(new.questions.get(key) == asked[key] for key in asked) else "a question cannot be changed"
 

@@ -15,10 +15,13 @@ from mcptasks_server.caller import Caller
 from mcptasks_server.cluster.manifests import task_manifest
 from mcptasks_server.errors import RpcError
 from mcptasks_server.idempotency import check_same_call
+from mcptasks_server.largeresults import whole
 from mcptasks_server.projection import is_expired, is_over
 from mcptasks_server.tasks import Changes, NewTask, TaskNotFoundError
 from mcptasks_server.tasks import held_at as held_at_of
 from mcptasks_server.watching import Watches
+
+from .results import InMemoryResults
 
 
 class InMemoryTaskStore:
@@ -30,6 +33,8 @@ class InMemoryTaskStore:
         """The objects by name."""
         self.created: list[NewTask] = []
         """Every call that became a task, in order."""
+        self.results = InMemoryResults()
+        """Where results are that are too large for their tasks."""
         self.failure: RpcError | None = None
         """What every method raises from now on."""
         self.gate = asyncio.Event()
@@ -53,6 +58,7 @@ class InMemoryTaskStore:
             check_same_call(task, new, caller=caller, now=self._clock())
             return task
         document = task_manifest(name, new, caller=caller)
+        document["metadata"]["uid"] = f"uid-of-{name}"
         document["metadata"]["creationTimestamp"] = format_time(self._clock().replace(microsecond=0))
         self._keep(name, document)
         self.created.append(new)
@@ -73,7 +79,7 @@ class InMemoryTaskStore:
         task = McpTask.model_validate(document)
         if task.spec.caller != caller.name or is_expired(task, now=self._clock()):
             raise TaskNotFoundError
-        return task
+        return await whole(task, self.results)
 
     async def answer(self, task_id: str, answers: Mapping[str, str], *, caller: Caller, by_model: bool = False) -> None:
         """Answer what is asked."""

@@ -1,5 +1,6 @@
 """Each of a task's rules: a patch that the real API server refuses, and its neighbour that it accepts."""
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import chain
@@ -16,6 +17,8 @@ MakeTask = Callable[..., Awaitable[str]]
 
 pytestmark = pytest.mark.apiserver
 
+TASK = "THE-TASK"
+"""In a status or a patch: the name of the task that it is tried on."""
 JOB: Json = {"name": "j", "uid": "job-1", "podName": "p", "podUID": "pod-1"}
 QUESTION: Json = {"message": "Sure?", "requestedSchema": "{}", "askedAt": "2026-12-01T00:00:00Z"}
 TOOL_QUESTION: Json = {
@@ -37,6 +40,16 @@ RUNNING: Json = {
 STOPPING: Json = RUNNING | {"phase": "Stopping", "stopping": {"reason": "Cancelled", "at": "2026-12-01T00:00:00Z"}}
 REPORTED: Json = RUNNING | {"report": {"result": '{"content":[]}', "progress": PROGRESS}}
 ADDED: Json = RUNNING | {"report": {"content": "[1]", "contentKeys": ["0123456789abcdef"]}}
+KEPT_APART: Json = {"secretName": f"{TASK}-result-0123456789abcdef", "bytes": 700_000}
+REPORTED_APART: Json = RUNNING | {"report": {"resultFrom": KEPT_APART}}
+ADDED_APART: Json = RUNNING | {
+    "report": {
+        "content": "[1]",
+        "contentKeys": ["0123456789abcdef", "0123456789abcdee"],
+        "contentFrom": {"posts": 1, "bytes": 1000},
+    }
+}
+TOO_LARGE: Json = {"bytes": 2_000_000, "limit": 1_048_576, "head": "a", "tail": "z"}
 COMPLETED: Json = RUNNING | {
     "phase": "Completed",
     "reason": "Succeeded",
@@ -95,6 +108,12 @@ def merged(document: Json, patch: Json) -> Json:
             result.pop(name, None)
         else:
             result[name] = merged(result.get(name, {}), value) if isinstance(value, dict) else value
+    return result
+
+
+def named(document: Json, name: str) -> Json:
+    """The document with the task's name where it speaks of that."""
+    result: Json = json.loads(json.dumps(document).replace(TASK, name))
     return result
 
 
@@ -285,6 +304,81 @@ STATUS_CASES = {
     "the reported result removed": on_status(
         "a result is given once", {"report": {"result": None}}, {"message": "ending"}, REPORTED
     ),
+    "a result both here and apart": on_status(
+        "exactly one of result and resultFrom may be given",
+        {"report": {"result": "{}", "resultFrom": KEPT_APART}},
+        {"report": {"resultFrom": KEPT_APART}},
+        RUNNING,
+    ),
+    "a result here after one apart": on_status(
+        "exactly one of result and resultFrom may be given",
+        {"report": {"result": "{}"}},
+        {"phase": "Completed", "result": {"from": "report"}},
+        REPORTED_APART,
+    ),
+    "another result apart": on_status(
+        "a result is given once",
+        {"report": {"resultFrom": {"bytes": 700_001}}},
+        {"report": {"resultFrom": KEPT_APART}},
+        REPORTED_APART,
+    ),
+    "the result apart removed": on_status(
+        "a result is given once", {"report": {"resultFrom": None}}, {"message": "ending"}, REPORTED_APART
+    ),
+    "a result in somebody else's Secret": on_status(
+        "the result is in a Secret whose name begins with the task's and -result-",
+        {"report": {"resultFrom": KEPT_APART | {"secretName": "database-password"}}},
+        {"report": {"resultFrom": KEPT_APART}},
+        RUNNING,
+    ),
+    "a result inline and apart": on_status(
+        "a result is kept once: inline, or in the report with result.from: report",
+        {"phase": "Completed", "result": {"inline": "{}"}},
+        {"phase": "Completed", "result": {"from": "report"}},
+        REPORTED_APART,
+    ),
+    "words about a result apart that are too long": on_status(
+        f"violation takes more than {limits.VIOLATION_STORED_BYTES} bytes as stored",
+        {"report": {"resultFrom": KEPT_APART | {"violation": "<" * 86}}},
+        {"report": {"resultFrom": KEPT_APART | {"violation": "<" * 85}}},
+        RUNNING,
+    ),
+    "parts apart taken back": on_status(
+        "parts of the result are only added, and behind those that are in Secrets",
+        {"report": {"contentFrom": {"posts": 2, "bytes": 999}}},
+        {"report": {"contentFrom": {"posts": 2, "bytes": 2000}}},
+        ADDED_APART,
+    ),
+    "parts apart removed": on_status(
+        "parts of the result are only added, and behind those that are in Secrets",
+        {"report": {"contentFrom": None}},
+        {"message": "adding"},
+        ADDED_APART,
+    ),
+    "a part here after one apart": on_status(
+        "parts of the result are only added, and behind those that are in Secrets",
+        {"report": {"content": "[1,2]"}},
+        {"report": {"result": '{"content":[]}'}},
+        ADDED_APART,
+    ),
+    "more parts apart than there are": on_status(
+        "contentFrom counts more posts than there are",
+        {"report": {"contentFrom": {"posts": 3, "bytes": 3000}}},
+        {"report": {"contentFrom": {"posts": 2, "bytes": 3000}}},
+        ADDED_APART,
+    ),
+    "a beginning that is too long": on_status(
+        f"head takes more than {limits.REFUSED_END_STORED_BYTES} bytes as stored",
+        {"report": {"tooLarge": TOO_LARGE | {"head": "<" * 86}}},
+        {"report": {"tooLarge": TOO_LARGE | {"head": "<" * 85}}},
+        RUNNING,
+    ),
+    "an end that is too long": on_status(
+        f"tail takes more than {limits.REFUSED_END_STORED_BYTES} bytes as stored",
+        {"report": {"tooLarge": TOO_LARGE | {"tail": "\n" * 257}}},
+        {"report": {"tooLarge": TOO_LARGE | {"tail": "\n" * 256}}},
+        RUNNING,
+    ),
     "the parts before the result removed": on_status(
         "content cannot be removed", {"report": {"content": None}}, {"report": {"result": '{"content":[]}'}}, ADDED
     ),
@@ -412,6 +506,9 @@ STATUS_CASES = {
     "progress after the end": over({"report": {"progress": {"progress": 4}}}),
     "a question after the end": over({"report": {"questions": {"q9": QUESTION}}}),
     "a result reported after a cancellation": over({"report": {"result": "{}"}}, STOPPING | {"phase": "Cancelled"}),
+    "a result apart after a cancellation": over(
+        {"report": {"resultFrom": KEPT_APART}}, STOPPING | {"phase": "Cancelled"}
+    ),
     "a result reported after a failure": over({"report": {"result": "{}"}}, FAILED),
 }
 
@@ -419,16 +516,19 @@ STATUS_CASES = {
 @pytest.mark.requirement("ext-tasks/keys-unique", "ext-tasks/status-machine")
 @pytest.mark.parametrize("case", [*SPEC_CASES.values(), *STATUS_CASES.values()], ids=[*SPEC_CASES, *STATUS_CASES])
 async def test_the_api_server_refuses(case: Case, kube: Kube, namespace: str, make_task: MakeTask) -> None:
-    name = await make_task(case.spec, case.status)
+    name = await make_task(case.spec)
+    if case.status is not None:
+        await kube.patch(TASKS, namespace, name, {"status": named(case.status, name)}, subresource="status")
     subresource = "status" if case.part == "status" else None
     before = await kube.get(TASKS, namespace, name)
     with pytest.raises(RejectedError) as refusal:
-        await kube.patch(TASKS, namespace, name, case.refused, subresource=subresource)
+        await kube.patch(TASKS, namespace, name, named(case.refused, name), subresource=subresource)
     assert refusal.value.status == 422
     assert case.says in str(refusal.value)
     assert await kube.get(TASKS, namespace, name) == before
-    after = await kube.patch(TASKS, namespace, name, case.accepted, subresource=subresource)
-    assert after[case.part] == merged(before.get(case.part, {}), case.accepted[case.part])
+    accepted = named(case.accepted, name)
+    after = await kube.patch(TASKS, namespace, name, accepted, subresource=subresource)
+    assert after[case.part] == merged(before.get(case.part, {}), accepted[case.part])
 
 
 async def test_the_status_cannot_be_removed_as_a_whole(kube: Kube, namespace: str, make_task: MakeTask) -> None:

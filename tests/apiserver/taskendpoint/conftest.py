@@ -63,6 +63,8 @@ class Rig:
             app = create_task_app(
                 backend.reports,
                 reporter=reporter,
+                results=backend.results,
+                tools=backend.services.catalogue,
                 tokens=PodTokens(kube=kube, namespace=self.namespace),
                 metrics=metrics,
                 stopping=backend.services.stopping,

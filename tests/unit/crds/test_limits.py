@@ -81,6 +81,9 @@ COUNTED_BY_RULE = {
     "status.result.inline": limits.RESULT_STORED_BYTES,
     "status.report.result": limits.RESULT_STORED_BYTES,
     "status.report.content": 0,  # it counts with the result, whichever of the two that is
+    "status.report.resultFrom.violation": limits.VIOLATION_STORED_BYTES,
+    "status.report.tooLarge.head": limits.REFUSED_END_STORED_BYTES,
+    "status.report.tooLarge.tail": limits.REFUSED_END_STORED_BYTES,
     "status.logTail": limits.LOG_TAIL_STORED_BYTES,
 }
 COUNTED_TOGETHER = {

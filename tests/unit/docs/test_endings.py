@@ -55,7 +55,7 @@ def tool_ended(code: int, message: str = "said", **fields: Any) -> Observation:
 
 
 def reported(result: str) -> Observation:
-    return observation(task=task(status(report=Report(result=result))))
+    return observation(task=task(status(report=Report(result=result))), log=log())
 
 
 def answered(response: str | None, *, when: QuestionTime = QuestionTime.BEFORE_START) -> Observation:

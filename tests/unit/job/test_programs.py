@@ -248,12 +248,12 @@ def test_a_cancel_that_came_first_wins_over_the_result(bench: Any) -> None:
 
 
 def test_a_result_that_is_too_large_is_a_tool_error_with_its_ends(bench: Any) -> None:
-    ended = bench.run(program("return 'begin ' + 'x' * 300_000 + ' end'"))
+    ended = bench.run(program("return 'begin ' + 'x' * 1_100_000 + ' end'"))
 
     assert ended.code == 1
     (text,) = texts(bench)
     assert text.startswith("the result was refused: ")
-    assert "262144" in text
+    assert "1048576" in text
     assert "begin x" in text
     assert text.endswith("x end")
     assert len(text) < 3000

@@ -236,8 +236,19 @@ def test_a_second_result_is_the_tools_mistake(bench: Any) -> None:
 
 
 def test_a_result_that_is_too_large_names_the_limit(bench: Any) -> None:
-    with pytest.raises(TooLargeError, match="262144"):
-        bench.task().complete("x" * 300_000)
+    bench.task().add("x" * 300_000)
+    with pytest.raises(TooLargeError, match=r"takes 1100[0-9]{3} bytes; at most 1048576"):
+        bench.task().complete("x" * 800_000)
+    bench.task().complete("x" * 700_000)
+
+    assert [len(part["text"]) for part in bench.desk.whole_result["content"]] == [300_000, 700_000]
+
+
+def test_parts_that_are_too_large_together_are_refused(bench: Any) -> None:
+    bench.task().add("x" * 600_000)
+
+    with pytest.raises(TooLargeError, match=r"content.*at most 1048576"):
+        bench.task().add("x" * 600_000)
 
 
 def test_a_cancel_is_told_at_the_next_call(bench: Any) -> None:

@@ -26,6 +26,7 @@ def test_everything_has_a_default() -> None:
     )
     assert (settings.kubeconfig, settings.context, settings.log_level) == (None, None, "info")
     assert settings.require_task_name_header is True
+    assert settings.large_results is True
 
 
 def test_a_pods_own_namespace_is_the_default(tmp_path: Path) -> None:
@@ -46,6 +47,7 @@ def test_lists_are_read_without_blanks_and_empty_parts() -> None:
 def test_a_switch_is_read_in_either_case() -> None:
     assert read(REQUIRE_TASK_NAME_HEADER="False").require_task_name_header is False
     assert read(REQUIRE_TASK_NAME_HEADER="TRUE").require_task_name_header is True
+    assert read(LARGE_RESULTS="false").large_results is False
 
 
 def test_callers_are_known_by_tokens_where_that_is_asked_for() -> None:

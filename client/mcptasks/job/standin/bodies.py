@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
-MOST_BYTES: Final = 256 * 1024
-"""A result, and about what the endpoint takes of anything."""
+MOST_BYTES: Final = 1024 * 1024
+"""A result with the parts before it, and more than the endpoint takes of anything else."""
 PARTS: Final = ("text", "image", "audio", "resource_link", "resource")
 
 
@@ -49,10 +49,7 @@ def reply(status: HTTPStatus, document: Any) -> Reply:
 
 def object_of(body: bytes, *, known: tuple[str, ...] | None = None) -> dict[str, Any]:
     """The JSON object of a request; with only those members, where they are named."""
-    if len(body) > MOST_BYTES:
-        raise ProblemError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has {len(body)} bytes; at most {MOST_BYTES} are kept"
-        )
+    check_size("the body", len(body))
     try:
         document = json.loads(body, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -63,6 +60,13 @@ def object_of(body: bytes, *, known: tuple[str, ...] | None = None) -> dict[str,
         if known is not None and name not in known:
             raise _malformed(f"there is no member {name!r}: only {', '.join(known)}", field=name)
     return document
+
+
+def check_size(what: str, size: int) -> None:
+    """That so many bytes are kept."""
+    if size > MOST_BYTES:
+        detail = f"{what}: with the parts before it, it takes {size} bytes; at most {MOST_BYTES} are kept"
+        raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
 
 
 def check_progress(members: Mapping[str, Any]) -> None:

@@ -10,7 +10,17 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from .bodies import ProblemError, Reply, check_content, check_progress, check_question, check_result, object_of, reply
+from .bodies import (
+    ProblemError,
+    Reply,
+    check_content,
+    check_progress,
+    check_question,
+    check_result,
+    check_size,
+    object_of,
+    reply,
+)
 
 MOST_WAIT_SECONDS: Final = 60.0
 _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -50,6 +60,7 @@ class Desk:
         self._asked: dict[str, dict[str, Any]] = {}
         self._answered: dict[str, Mapping[str, Any]] = {}
         self._posts: set[str] = set()
+        self._parts_bytes = 0
         self.progress: list[dict[str, Any]] = []
         """All that was sent, in order."""
         self.parts: list[dict[str, Any]] = []
@@ -186,6 +197,9 @@ class Desk:
         with self._changed:
             self._check_going_on()
             if post is None or post not in self._posts:
+                size = _size(members["content"])
+                check_size("content", self._parts_bytes + size)
+                self._parts_bytes += size
                 self.parts.extend(members["content"])
             if post is not None:
                 self._posts.add(post)
@@ -199,6 +213,7 @@ class Desk:
                 raise ProblemError(HTTPStatus.CONFLICT, "another result was given")
             if self.result is None and self.is_cancelled:
                 raise ProblemError(HTTPStatus.CONFLICT, "the task is being stopped")
+            check_size("result", self._parts_bytes + len(body))
             self.result = result
             self._changed.notify_all()
         return Reply(status=int(HTTPStatus.NO_CONTENT))
@@ -211,6 +226,10 @@ class Desk:
         """Wait until something is so that this desk knows; whether it came to be in time."""
         with self._changed:
             return self._changed.wait_for(condition, seconds)
+
+
+def _size(document: Any) -> int:
+    return len(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _question(key: str, asked: Mapping[str, Any]) -> Question:

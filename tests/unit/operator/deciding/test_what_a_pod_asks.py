@@ -152,6 +152,7 @@ def test_a_result_that_was_taken_while_the_task_was_being_stopped_is_the_tasks()
     observed = observation(
         task=task(status(Phase.STOPPING, report=report, stopping=stopping), cancel_requested=True),
         pods=(pod(running()),),
+        log=log(),
     )
 
     decision = decide(observed)

@@ -425,7 +425,7 @@ STANDINGS = [
     ),
     row(
         "a reported error is a tool error",
-        observation(task=task(status(report=Report(result='{"content":[],"isError": true}')))),
+        observation(task=task(status(report=Report(result='{"content":[],"isError": true}'))), log=log()),
         Phase.COMPLETED,
         Reason.TOOL_ERROR,
         "reported an error",

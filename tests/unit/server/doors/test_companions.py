@@ -18,6 +18,7 @@ from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.app import create_app
 from mcptasks_server.caller import Caller
 from mcptasks_server.dispatch import Services
+from mcptasks_server.errors import UnavailableError
 from mcptasks_server.guards import Guards
 from mcptasks_server.headers import Headers
 from mcptasks_server.health import Health
@@ -273,6 +274,20 @@ async def test_task_list_shows_a_known_caller_its_own_tasks_newest_first(known: 
 
     ids = [row["taskId"] for row in result["structuredContent"]["tasks"]]
     assert ids == [made[2].metadata.name, made[0].metadata.name]
+
+
+async def test_task_list_reads_no_large_result_and_shows_the_task_as_completed(
+    known: str, store: InMemoryTaskStore
+) -> None:
+    task_id = (await store.create(new_task(), caller=Caller(name="ann"))).metadata.name
+    source = {"secretName": f"{task_id}-result-0123456789abcdef", "bytes": 700_000}
+    await store.write_status(task_id, over() | {"result": {"from": "report"}, "report": {"resultFrom": source}})
+    store.results.failure = UnavailableError("nobody may ask")
+
+    async with aiohttp.ClientSession() as session:
+        result = await companion(Wire(session, known, headers={"X-Name": "ann"}), "task_list")
+
+    assert [row["status"] for row in result["structuredContent"]["tasks"]] == ["completed"]
 
 
 async def test_nobody_lists_tasks_where_callers_are_not_told_apart(wire: Wire) -> None:

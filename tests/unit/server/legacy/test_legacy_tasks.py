@@ -10,6 +10,7 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.times import format_time
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.caller import Caller, CallerPolicy
+from mcptasks_server.errors import UnavailableError
 from mcptasks_server.headers import Headers
 from mcptasks_server.testing import InMemoryTaskStore
 from mcptasks_server.testing.contract import over, questions
@@ -449,6 +450,19 @@ class TestKnownCallers:
         assert [task["taskId"] for task in (await bob.call("tasks/list")).result["tasks"]] == others
         assert "nextCursor" not in listed
         assert (await alice.call("tasks/get", {"taskId": others[0]})).error == (200, -32602)
+
+    @pytest.mark.parametrize(("is_error", "status"), [(False, "completed"), (True, "failed")])
+    async def test_a_list_reads_no_large_result_and_says_which_are_errors(
+        self, replicas: tuple[Wire, Wire], store: InMemoryTaskStore, is_error: bool, status: str
+    ) -> None:
+        alice = await self.as_caller(replicas[0], "alice")
+        task_id = await begun(alice)
+        name = f"{task_id}-result-0123456789abcdef"
+        source = {"secretName": name, "bytes": 700_000, "isError": is_error}
+        await write(store, task_id, **{**over(), "result": {"from": "report"}, "report": {"resultFrom": source}})
+        store.results.failure = UnavailableError("nobody may ask")
+
+        assert [task["status"] for task in (await alice.call("tasks/list")).result["tasks"]] == [status]
 
     @pytest.mark.requirement("legacy-tasks/list-pages", "legacy-tasks/unknown")
     async def test_a_long_list_comes_in_pages_that_hold_each_task_once(

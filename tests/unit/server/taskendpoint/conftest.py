@@ -12,7 +12,9 @@ from mcptasks_server.metrics import Metrics
 from mcptasks_server.taskendpoint.app import create_task_app
 from mcptasks_server.taskendpoint.reporter import Reporter
 from mcptasks_server.taskendpoint.tokens import PodTokens
+from mcptasks_server.testing.catalogue import FixedCatalogue, ready_tool
 from mcptasks_server.testing.pods import NAMESPACE, InMemoryReports, Issuer, PodClient
+from mcptasks_server.testing.results import InMemoryResults
 
 
 @pytest.fixture
@@ -28,6 +30,18 @@ def store() -> InMemoryReports:
 
 
 @pytest.fixture
+def results() -> InMemoryResults:
+    """Where large results are."""
+    return InMemoryResults()
+
+
+@pytest.fixture
+def catalogue() -> FixedCatalogue:
+    """The tools that there are."""
+    return FixedCatalogue(ready_tool("train"))
+
+
+@pytest.fixture
 def metrics() -> Metrics:
     """What was counted."""
     return Metrics()
@@ -40,12 +54,22 @@ def stopping() -> asyncio.Event:
 
 
 @pytest.fixture
-async def url(store: InMemoryReports, issuer: Issuer, metrics: Metrics, stopping: asyncio.Event) -> AsyncIterator[str]:
+async def url(
+    *,
+    store: InMemoryReports,
+    results: InMemoryResults,
+    catalogue: FixedCatalogue,
+    issuer: Issuer,
+    metrics: Metrics,
+    stopping: asyncio.Event,
+) -> AsyncIterator[str]:
     """Where the endpoint is."""
     reporter = Reporter(store, budget=50, metrics=metrics)
     app = create_task_app(
         store,
         reporter=reporter,
+        results=results,
+        tools=catalogue,
         tokens=PodTokens(kube=issuer, namespace=NAMESPACE),
         metrics=metrics,
         stopping=stopping,

@@ -193,33 +193,6 @@ async def test_a_result_is_kept_to_the_byte_with(
     assert store.objects[task_id]["status"]["report"]["result"].encode() == body
 
 
-@pytest.mark.parametrize("character", ["x", "é", "<", "\n"])
-async def test_a_result_of_the_largest_size_is_taken_and_one_byte_more_is_not(
-    character: str, pod: PodClient, store: InMemoryReports
-) -> None:
-    frame = '{"content":[{"type":"text","text":"%s"}]}'
-    room = limits.RESULT_STORED_BYTES - stored_bytes(frame % "")
-    written = {"\n": "\\n"}.get(character, character)
-    text = written * (room // stored_bytes(written))
-    text += "x" * (room - stored_bytes(text))
-
-    refused = await pod.put("/result", (frame % (text + "x")).encode())
-    taken = await pod.put("/result", (frame % text).encode())
-
-    assert (refused.status, refused.body["field"], taken.status) == (413, "result", 204)
-    assert str(limits.RESULT_STORED_BYTES) in refused.body["detail"]
-
-
-async def test_parts_and_result_share_their_room(pod: PodClient) -> None:
-    half = "x" * (limits.RESULT_STORED_BYTES // 2)
-    body = {"content": [{"type": "text", "text": half}]}
-
-    said = [await pod.post("/content", body), await pod.post("/content", body), await pod.put("/result", body)]
-
-    assert [each.status for each in said] == [204, 413, 413]
-    assert all(str(limits.RESULT_STORED_BYTES) in each.body["detail"] for each in said[1:])
-
-
 async def test_parts_are_added_so_often_and_no_more(pod: PodClient) -> None:
     said = [await pod.post("/content", {"content": [TEXT]}) for _ in range(limits.MAX_CONTENT_POSTS + 1)]
 
@@ -241,10 +214,12 @@ async def test_a_message_that_is_too_long_is_cut(pod: PodClient, store: InMemory
     assert message.endswith("…")
 
 
-async def test_a_body_is_not_read_beyond_all_limits(pod: PodClient) -> None:
-    said = await pod.put("/result", b"x" * (MAX_BODY_BYTES + 1))
+@pytest.mark.parametrize("path", ["/progress", "/questions/deploy"])
+async def test_a_body_is_not_read_beyond_all_limits(path: str, pod: PodClient) -> None:
+    said = await pod.put(path, b"x" * (MAX_BODY_BYTES + 1))
 
-    assert (said.status, str(MAX_BODY_BYTES) in said.body["detail"]) == (413, True)
+    assert said.status == 413
+    assert all(str(number) in said.body["detail"] for number in (MAX_BODY_BYTES, MAX_BODY_BYTES + 1))
 
 
 async def test_a_compressed_body_is_refused(pod: PodClient) -> None:

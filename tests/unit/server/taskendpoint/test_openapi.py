@@ -54,12 +54,21 @@ def test_the_page_names_every_status() -> None:
     assert rows == {status for each in operations().values() for status in each["responses"] if status >= "400"}
 
 
+def test_the_page_says_where_results_of_which_size_are() -> None:
+    where = PAGE.partition("## Large results")[2].partition("\n## ")[0]
+
+    assert f"up to {limits.RESULT_STORED_BYTES // 1024} KiB as stored" in where
+    assert f"up to {limits.LARGE_RESULT_BYTES // 1024**2} MiB of UTF-8" in where
+    assert f"parts beyond {limits.CONTENT_INLINE_STORED_BYTES // 1024} KiB" in where
+    assert f"{limits.REFUSED_END_STORED_BYTES} bytes each" in where
+
+
 def test_the_page_names_the_limits() -> None:
     rows = dict(re.findall(r"^\| ([a-z' ]+) \| (.*) \|$", PAGE.partition("## Limits")[2], re.MULTILINE))
 
     assert rows == {
         "what": "most",
-        "result and parts together": f"{limits.RESULT_STORED_BYTES // 1024} KiB as stored",
+        "result and parts together": f"{limits.LARGE_RESULT_BYTES // 1024**2} MiB of UTF-8",
         "times that parts are added": str(limits.MAX_CONTENT_POSTS),
         "questions of a task": (
             f"{limits.MAX_QUESTIONS}, together {limits.QUESTIONS_STORED_BYTES // 1024} KiB as stored"

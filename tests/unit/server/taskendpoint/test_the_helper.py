@@ -21,12 +21,15 @@ from mcptasks.job import (
     image,
     link,
 )
+from mcptasks.job.running import run_tool
 from mcptasks.job.standin import Desk
 from mcptasks_crds.asking import open_questions
 from mcptasks_crds.names import TASKS_PATH
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_server.largeresults import whole
 from mcptasks_server.projection import result_text
 from mcptasks_server.testing.pods import InMemoryReports, Issuer, PodClient
+from mcptasks_server.testing.results import InMemoryResults
 
 ACCEPT = {"response": '{"action":"accept","content":{"answer":"red"}}', "by": "alice"}
 
@@ -106,6 +109,36 @@ async def test_what_is_refused_is_refused_in_words(task: Task) -> None:
         await in_thread(lambda: task.ask("Which?", choice(["red"]), key="no key"))
     with pytest.raises(TooLargeError, match="message"):
         await in_thread(lambda: task.ask("x" * 5000, choice(["red"])))
+
+
+async def test_large_results_are_given_like_any_other(
+    task: Task, store: InMemoryReports, results: InMemoryResults, task_id: str
+) -> None:
+    rows = {"rows": [{"n": number, "words": "é" * 20} for number in range(12_000)]}
+
+    def main() -> None:
+        task.add("x" * 200_000)
+        task.complete(structured=rows)
+
+    await in_thread(main)
+    store.change(task_id, status={"phase": "Completed", "result": {"from": "report"}})
+    text = result_text(await whole(store.task(task_id), results))
+
+    assert text is not None
+    assert json.loads(text)["structuredContent"] == rows
+    assert json.loads(text)["content"][1]["text"].startswith("(too large to be repeated")
+
+
+async def test_of_a_result_that_is_too_large_a_tool_that_is_run_shows_both_ends(
+    task: Task, store: InMemoryReports, task_id: str
+) -> None:
+    assert await in_thread(lambda: run_tool(task, lambda: "begin" + "x" * 1_200_000 + "end")) == 1
+    report = store.objects[task_id]["status"]["report"]
+    words = json.loads(report["result"])["content"][0]["text"]
+
+    assert json.loads(report["result"])["isError"] is True
+    assert all(each in words for each in ("1048576", "12000", "beginx", "xend"))
+    assert report["tooLarge"]["head"].startswith("beginx")
 
 
 async def test_texts_that_are_no_text_arrive_as_what_can_be_sent(
