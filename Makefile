@@ -1,8 +1,9 @@
 # The words that people and CI use. `make help` prints them. Every word installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit conformance lint cluster-up cluster-down image crds chart bench lock venv programs
+.PHONY: help demo test test-unit conformance lint cluster-up cluster-down image crds chart bench scale lock venv programs
 
 CLUSTER ?= mcptasks
+TASKS ?= 1000
 BIN := .venv/bin
 DEVCLUSTER := $(BIN)/python -m mcptasks_devcluster
 
@@ -47,6 +48,9 @@ chart: venv ## Lint and package the Helm chart into dist/
 
 bench: venv ## Measure, as ratios in one run, on the cluster; prints a table and writes benchmarks/results/
 	$(BIN)/python -m benchmarks.run --cluster $(CLUSTER)
+
+scale: venv ## Many tasks on simulated nodes, TASKS=1000 of them, beside bare Jobs; prints a table (about half an hour)
+	$(BIN)/python -m benchmarks.scale --tasks $(TASKS)
 
 lock: venv ## Lock the dependencies anew
 	$(BIN)/python -m pip install --quiet uv

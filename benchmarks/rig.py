@@ -50,6 +50,9 @@ class Rig:
     tasks_url: str
     """Of the server's task endpoint."""
     server_pid: int
+    operator_pid: int | None
+    """None where no operator is at work."""
+    operator_metrics_url: str
 
     async def bare_write(self) -> float:
         """How long a plain client takes for one create of a McpTask, in seconds."""
@@ -152,6 +155,8 @@ async def rig(
             metrics_url=f"http://127.0.0.1:{running.environment['MCPTASKS_METRICS_PORT']}/metrics",
             tasks_url=f"http://127.0.0.1:{running.environment['MCPTASKS_TASK_PORT']}",
             server_pid=running.processes["server"].pid,
+            operator_pid=running.processes["operator"].pid if operator else None,
+            operator_metrics_url=f"http://127.0.0.1:{running.environment['MCPTASKS_OPERATOR_PORT']}/metrics",
         )
 
 

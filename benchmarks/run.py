@@ -5,42 +5,23 @@
 
 import argparse
 import asyncio
-import json
-import os
-import platform
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import creation, fanout, handles, own_part, pods, polling, requests_per_task, spinners
+from benchmarks.report import Found, Goal, Goals, all_met, table_of, write, written
 from benchmarks.rig import rig
 from rich.console import Console
-from rich.table import Table
 
 IMAGE: Final = "mcptasks:dev"
-LATEST: Final = Path(__file__).parent / "results" / "latest.json"
+LATEST: Final = "latest.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Goal:
-    """What a figure must be: at most, or at least."""
-
-    most: float | None = None
-    least: float | None = None
-
-    def is_met(self, value: float) -> bool:
-        """Whether a figure is what it must be."""
-        return (self.most is None or value <= self.most) and (self.least is None or value >= self.least)
-
-    def __str__(self) -> str:
-        return f"at most {self.most:g}" if self.least is None else f"at least {self.least:g}"
-
-
-GOALS: Final = {
+GOALS: Final[Goals] = {
     ("own part, $MCPTASK_RESULT", "own_part_per_write_p50"): Goal(most=10),
     ("own part, log", "own_part_per_write_p50"): Goal(most=25),
     ("creation", "call_per_bare_create_p50"): Goal(most=2.5),
@@ -58,9 +39,6 @@ GOALS: Final = {
     ("progress of 500 pods", "oldest_shown_s"): Goal(most=10),
     ("progress of 500 pods", "last_values_missing"): Goal(most=0),
 }
-"""Measurement and figure -> what it must be."""
-
-Found = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,17 +119,6 @@ PARTS: Final[dict[str, Callable[[Setting], Coroutine[Any, Any, Found]]]] = {
 }
 
 
-def _table(found: dict[str, dict[str, float]]) -> Table:
-    table = Table("measurement", "figure", "value", "goal")
-    for measurement, figures in found.items():
-        for figure, value in figures.items():
-            goal = GOALS.get((measurement, figure))
-            mark = "" if goal is None else f"{goal}{'' if goal.is_met(value) else '  MISSED'}"
-            table.add_row(measurement, figure, f"{value:.3g}", mark)
-        table.add_section()
-    return table
-
-
 def main() -> int:
     """Measure everything; 1 if a goal was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -174,28 +141,9 @@ def main() -> int:
     found: Found = {}
     for part in parts:
         found |= asyncio.run(PARTS[part](setting))
-    _write({**(_written() if arguments.only else {}), **found})
-    Console().print(_table(found))
-    goals = {key: goal for key, goal in GOALS.items() if key[0] in found}
-    return any(not goal.is_met(found[measurement][figure]) for (measurement, figure), goal in goals.items())
-
-
-def _written() -> Found:
-    try:
-        found: Found = json.loads(LATEST.read_text())["found"]
-    except FileNotFoundError:
-        return {}
-    return found
-
-
-def _write(found: Found) -> None:
-    LATEST.parent.mkdir(exist_ok=True)
-    document = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cpus": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()},
-        "found": found,
-    }
-    LATEST.write_text(json.dumps(document, indent=2) + "\n")
+    write(LATEST, {**(written(LATEST) if arguments.only else {}), **found})
+    Console().print(table_of(found, GOALS))
+    return not all_met(found, GOALS)
 
 
 if __name__ == "__main__":

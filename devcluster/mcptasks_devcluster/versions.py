@@ -60,11 +60,12 @@ PROGRAMS = {
         Program(name="pause", module="helpers", package="./pause"),
         Program(name="forward", module="helpers", package="./forward"),
         Program(name="kind", module="kind", package="sigs.k8s.io/kind"),
+        Program(name="kwok", module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
     )
 }
 
 LIGHT = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
-FULL = tuple(name for name in PROGRAMS if name != "kind")
+FULL = tuple(name for name in PROGRAMS if name not in {"kind", "kwok"})
 
 
 @cache

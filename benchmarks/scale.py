@@ -1,0 +1,307 @@
+"""`make scale`: many tasks on simulated nodes, beside as many bare Jobs that a plain client makes in the same run.
+
+Everything but the nodes is real: API server, etcd, scheduler, kube-controller-manager (whose own limit of requests a
+second is the first that is met), our operator and server as processes of this machine.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+from benchmarks.nodes import ENDS, pod_template, simulated_nodes
+from benchmarks.report import Found, Goal, Goals, all_met, table_of, write, written
+from benchmarks.rig import Rig, bare_task, p50, resident_bytes, rig, watching
+from rich.console import Console
+
+from mcptasks_crds.base import Json
+from mcptasks_crds.kube import JOBS, TASKS, Kind, Kube
+from mcptasks_devcluster.eventually import eventually
+
+LATEST: Final = "scale.json"
+AT_ONCE: Final = 16
+FEW: Final = 10
+REACTIONS: Final = 30
+RESULT_BYTES: Final = 100 * 1024
+SHORT, LONG = "ends", "stays"
+DEFAULT_QPS, HIGH_QPS = 20, 500
+_OVER: Final = frozenset({"Completed", "Failed", "Cancelled"})
+
+
+def goals(*, many: int) -> Goals:
+    """What the figures must be."""
+    least = Goal(least=0.85)
+    return {
+        (_throughput_at(DEFAULT_QPS), "tasks_per_bare_job"): least,
+        (_throughput_at(HIGH_QPS), "tasks_per_bare_job"): least,
+        (f"{many} live tasks", "reaction_per_that_of_few"): Goal(most=2),
+    }
+
+
+def _throughput_at(qps: int) -> str:
+    return f"throughput, --kube-api-qps {qps}"
+
+
+@dataclass
+class Ends:
+    """When a watch first saw each object to be over."""
+
+    is_over: Callable[[Json], bool]
+    at: dict[str, float] = field(default_factory=dict)
+
+    async def follow(self, kubeconfig: Path, kind: Kind, namespace: str) -> None:
+        """Follow the objects of a namespace from now on, on a connection of its own."""
+        async with await Kube.connect(kubeconfig=kubeconfig) as kube:
+            version = (await kube.list(kind, namespace, limit="1"))["metadata"]["resourceVersion"]
+            while True:
+                watch = kube.watch(kind, namespace, timeout_seconds=3000, resourceVersion=version)
+                async for event in watch:
+                    item = event["object"]
+                    version = item["metadata"]["resourceVersion"]
+                    if self.is_over(item):
+                        self.at.setdefault(item["metadata"]["name"], time.monotonic())
+
+    async def reach(self, count: int) -> bool:
+        """Whether so many are over."""
+        return len(self.at) >= count
+
+
+def _task_is_over(task: Json) -> bool:
+    return task.get("status", {}).get("phase") in _OVER
+
+
+def _job_is_complete(job: Json) -> bool:
+    return any(each["type"] == "Complete" for each in job.get("status", {}).get("conditions", ()))
+
+
+async def _timed(
+    running: Rig, *, kind: Kind, namespace: str, is_over: Callable[[Json], bool], manifests: list[Json]
+) -> float:
+    """How many a second were over, from the first one's creation to the last one's end."""
+    ends, places = Ends(is_over), asyncio.Semaphore(AT_ONCE)
+    following = asyncio.create_task(ends.follow(running.kubeconfig, kind, namespace))
+    await asyncio.sleep(1)  # until the watch stands; what came earlier would be missed
+
+    async def make(manifest: Json) -> None:
+        async with places:
+            await running.kube.create(kind, namespace, manifest)
+
+    try:
+        began = time.monotonic()
+        await asyncio.gather(*(make(manifest) for manifest in manifests))
+        patience = 120 + len(manifests) * 2
+        await eventually(
+            partial(ends.reach, len(manifests)), what=f"all {kind.plural} are over", timeout_seconds=patience
+        )
+        return len(manifests) / (max(ends.at.values()) - began)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def throughput(running: Rig, *, count: int) -> dict[str, float]:
+    """Tasks a second, over bare Jobs a second. A bare Job is what the operator made of a task, without our marks."""
+    warm = [bare_task(SHORT) for _ in range(FEW)]
+    await _timed(running, kind=TASKS, namespace=running.namespace, is_over=_task_is_over, manifests=warm)
+    like = await running.kube.get(JOBS, running.namespace, warm[0]["metadata"]["name"])
+    requests = await _requests(running)
+    ours = await _timed(
+        running,
+        kind=TASKS,
+        namespace=running.namespace,
+        is_over=_task_is_over,
+        manifests=[bare_task(SHORT) for _ in range(count)],
+    )
+    asked = await _requests(running) - requests
+    bare = await _timed(
+        running,
+        kind=JOBS,
+        namespace=running.bare_namespace,
+        is_over=_job_is_complete,
+        manifests=[_bare_job(like) for _ in range(count)],
+    )
+    return {
+        "tasks": count,
+        "tasks_per_second": ours,
+        "bare_jobs_per_second": bare,
+        "tasks_per_bare_job": ours / bare,
+        "operator_requests_per_task": asked / count,
+    }
+
+
+def _bare_job(like: Json) -> Json:
+    template = like["spec"]["template"]
+    metadata = {"labels": dict(ENDS), "annotations": template["metadata"].get("annotations", {})}
+    spec = {key: value for key, value in like["spec"].items() if key not in {"selector", "manualSelector"}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"generateName": "bare-"},
+        "spec": {**spec, "template": {"metadata": metadata, "spec": template["spec"]}},
+    }
+
+
+async def many_tasks(running: Rig, *, many: int) -> Found:
+    """Reaction time beside few and beside many living tasks, and the operator's memory for them."""
+    assert running.operator_pid is not None
+    resident = partial(resident_bytes, running.operator_pid)
+    few = await _live(running, FEW)
+    beside_few = await _reaction(running)
+    before = resident()
+    living = few + await _live(running, many - FEW)
+    live = (resident() - before) / (many - FEW)
+    beside_many = await _reaction(running)
+    before_the_end = resident()
+    await _finish(running, living)
+    finished = (resident() - before_the_end) / many
+    return {
+        f"{FEW} live tasks": {"reaction_ms_p50": beside_few * 1000},
+        f"{many} live tasks": {
+            "reaction_ms_p50": beside_many * 1000,
+            "reaction_per_that_of_few": beside_many / beside_few,
+            "operator_kib_per_live_task": live / 1024,
+            "operator_kib_more_per_finished_task": finished / 1024,
+            "operator_mib": resident() / 2**20,
+        },
+    }
+
+
+async def _live(running: Rig, count: int) -> list[str]:
+    """So many tasks whose pods run for ever."""
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def make() -> str:
+        async with places:
+            made = await running.kube.create(TASKS, running.namespace, bare_task(LONG))
+            return str(made["metadata"]["name"])
+
+    made = await asyncio.gather(*(make() for _ in range(count)))
+    for name in made:
+        await eventually(partial(_is, running, name, {"Running"}), what=f"{name} runs", timeout_seconds=600)
+    return list(made)
+
+
+async def _is(running: Rig, name: str, phases: set[str] | frozenset[str]) -> bool:
+    task = await running.kube.get(TASKS, running.namespace, name)
+    return task.get("status", {}).get("phase") in phases
+
+
+async def _reaction(running: Rig) -> float:
+    """The operator's own part of a task: from its creation to its Job, and from the pod's end to the outcome."""
+    ends = Ends(_task_is_over)
+    following = asyncio.create_task(ends.follow(running.kubeconfig, TASKS, running.namespace))
+    took = []
+    try:
+        async with watching(running) as moments:
+            await asyncio.sleep(1)  # until all watches stand
+            for _ in range(REACTIONS):
+                task = bare_task(SHORT)
+                name, sent = task["metadata"]["name"], time.monotonic()
+                await running.kube.create(TASKS, running.namespace, task)
+                await eventually(partial(_has, ends.at, name), what=f"{name} is over", timeout_seconds=60)
+                await eventually(partial(_has, moments.terminated, name), what=f"the pod of {name} is over")
+                took.append(moments.job_posted[name] - sent + max(0.0, ends.at[name] - moments.terminated[name]))
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    return p50(took)
+
+
+async def _has(moments: Mapping[str, float], name: str) -> bool:
+    return name in moments
+
+
+async def _finish(running: Rig, names: list[str]) -> None:
+    """End tasks as their pods would: by a result that the task endpoint has written."""
+    result = json.dumps({"content": [{"type": "text", "text": "x" * RESULT_BYTES}]})
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def end(name: str) -> None:
+        async with places:
+            patch = {"status": {"report": {"result": result}}}
+            await running.kube.patch(TASKS, running.namespace, name, patch, subresource="status")
+
+    await asyncio.gather(*(end(name) for name in names))
+    for name in names:
+        await eventually(partial(_is, running, name, _OVER), what=f"{name} is over", timeout_seconds=600)
+
+
+async def _requests(running: Rig) -> float:
+    """All requests of the operator so far, by its own count."""
+    async with aiohttp.ClientSession() as session, session.get(running.operator_metrics_url) as answer:
+        text = await answer.text()
+    return sum(float(value) for value in re.findall(r"^\w+_api_requests_total\{.*\} (\S+)$", text, re.MULTILINE))
+
+
+def _tool(name: str, labels: Mapping[str, str]) -> Json:
+    spec = {"description": "Runs on a simulated node", "job": {"template": pod_template(labels)}}
+    # A start on a busy control plane takes its time, and a rate of 4 Jobs a second makes the last one wait for minutes.
+    limits = {"startDeadlineSeconds": 3600, "timeoutSeconds": 7200}
+    return {
+        "apiVersion": "mcptasks.dev/v1alpha1",
+        "kind": "McpTool",
+        "metadata": {"name": name},
+        "spec": {**spec, **limits},
+    }
+
+
+async def _measure(kubeconfig: Path, *, pods: int, part: Callable[[Rig], Awaitable[Found]]) -> Found:
+    async with AsyncExitStack() as stack:
+        tools = [_tool(SHORT, ENDS), _tool(LONG, {})]
+        kube = await stack.enter_async_context(await Kube.connect(kubeconfig=kubeconfig))
+        log = kubeconfig.with_name("kwok.log")
+        await stack.enter_async_context(simulated_nodes(kube, kubeconfig=kubeconfig, pods=pods, log=log))
+        return await part(await stack.enter_async_context(rig(kubeconfig=kubeconfig, operator=True, tools=tools)))
+
+
+def _devcluster(*arguments: str) -> str:
+    command = [sys.executable, "-m", "mcptasks_devcluster", *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+async def _throughput(running: Rig, *, qps: int, count: int) -> Found:
+    return {_throughput_at(qps): await throughput(running, count=count)}
+
+
+def main() -> int:
+    """Measure everything; 1 if a goal was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cluster", default="scale", help="the development cluster's name; a new one for each part")
+    parser.add_argument("--tasks", type=int, default=1000, help="how many, of everything")
+    parser.add_argument("--qps", type=int, action="append", help="kube-controller-manager's --kube-api-qps")
+    parser.add_argument("--without-live", action="store_true", help="measure no living tasks")
+    arguments = parser.parse_args()
+    count: int = arguments.tasks
+    parts: list[tuple[int, Callable[[Rig], Awaitable[Found]]]] = [
+        (qps, partial(_throughput, qps=qps, count=count)) for qps in arguments.qps or (DEFAULT_QPS, HIGH_QPS)
+    ]
+    if not arguments.without_live:
+        parts.append((HIGH_QPS, partial(many_tasks, many=count)))
+    found: Found = {}
+    for qps, part in parts:
+        with suppress(subprocess.CalledProcessError):
+            _devcluster("down", "--name", arguments.cluster)
+        up = ("up", "--name", arguments.cluster, "--provider", "local", "--kcm-qps", str(qps))
+        kubeconfig = Path(_devcluster(*up))
+        try:
+            # Pods of bare Jobs and of tasks, those that are over among them, until their objects are gone.
+            found |= asyncio.run(_measure(kubeconfig, pods=3 * count + 500, part=part))
+        finally:
+            _devcluster("down", "--name", arguments.cluster)
+        write(LATEST, {**written(LATEST), **found})
+    Console().print(table_of(found, goals(many=count)))
+    return not all_met(found, goals(many=count))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
