@@ -31,7 +31,7 @@ from .errors import (
 from .eventstream import EventStream
 from .exchange import Result
 from .guards import ALLOWED_METHODS, Guards
-from .jsonrpc import IdentifiedError, Message, Response, error_response, parse, result_response
+from .jsonrpc import IdentifiedError, Message, Response, error_response, parse, parse_whole, result_response
 from .metrics import Metrics
 
 PATH: Final = "/mcp"
@@ -162,7 +162,10 @@ class McpEndpoint:
         body = await self._body(request)
         if len(body) > LARGE_BODY_BYTES:
             await handling.place.take()
-        message = parse(body)
+            # It takes long, and the loop of all other requests is not to stand still meanwhile.
+            message = await asyncio.to_thread(parse_whole, body)
+        else:
+            message = parse(body)
         handling.message = message
         handling.era = self._eras[era_of(message, request.headers)]
         if isinstance(message, Response) or message.id is None:

@@ -21,7 +21,10 @@ from .object_cache import Known, ObjectCache
 
 ValueT = TypeVar("ValueT")
 
-PAGE: Final = "500"
+PAGE: Final = "50"
+"""Objects in one answer: tasks may have several hundred KiB each, and an answer is read in one go."""
+STEP: Final = 20
+"""Objects of a page that are read before others have their turn."""
 WATCH_SECONDS: Final = 300
 """After this long the API server ends a watch by itself, which spreads clients over its replicas again."""
 INACTIVITY_SECONDS: Final = 70.0
@@ -89,7 +92,9 @@ class Reflector(Generic[ValueT]):
         query = {"limit": PAGE}
         while True:
             page = await self._kube.list(self._kind, self._namespace, **query)
-            for document in page["items"]:
+            for number, document in enumerate(page["items"], start=1):
+                if number % STEP == 0:
+                    await asyncio.sleep(0)
                 value = self._parsed(document)
                 if value is not None:
                     listed[document["metadata"]["name"]] = Known(version=_version(document), value=value)
