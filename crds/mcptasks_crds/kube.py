@@ -104,6 +104,7 @@ POLICIES: Final = Kind(
 POLICY_BINDINGS: Final = Kind(
     group="admissionregistration.k8s.io", version="v1", plural="validatingadmissionpolicybindings", is_namespaced=False
 )
+LEASES: Final = Kind(group="coordination.k8s.io", version="v1", plural="leases")
 EVENTS: Final = Kind(group="events.k8s.io", version="v1", plural="events")
 
 

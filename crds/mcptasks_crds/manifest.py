@@ -1,7 +1,8 @@
 """The CustomResourceDefinitions, from the models, the rules and the columns.
 
 `python -m mcptasks_crds.manifest` writes them into the chart as templates; with `--check` it only says whether the
-files there are what it would write. Tests apply `custom_resource_definitions()` without Helm.
+files there are what it would write, with `--print` it prints the definitions, for a cluster whose own are older. Tests
+apply `custom_resource_definitions()` without Helm.
 
 They need Kubernetes 1.31. An older API server would ignore the field selectors (beta in 1.31) and, before 1.30, not
 know `optionalOldSelf`, by which the rules on sizes leave alone what a write does not change: it refuses the CRDs.
@@ -154,7 +155,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m mcptasks_crds.manifest", description=main.__doc__)
     parser.add_argument("directory", nargs="?", type=Path, default=CHART_TEMPLATES, metavar="DIR")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is not what it should be")
+    parser.add_argument("--print", action="store_true", help="write no files; print the CRDs, for `kubectl apply`")
     options = parser.parse_args(arguments)
+    if options.print:
+        yaml.dump_all(custom_resource_definitions(), sys.stdout, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+        return 0
     stale = [
         options.directory / name
         for name, text in templates().items()

@@ -36,6 +36,8 @@ ANSWERS_ANNOTATION: Final = f"{GROUP}/answers"
 """On a pod: the answers that were there when it started, as JSON text; the pod's file is made of it."""
 RELEASED_ANNOTATION: Final = f"{GROUP}/released-at"
 """On a Job that was made suspended: when it was let start, as RFC 3339; empty as long as it waits for an answer."""
+LEASE: Final = "mcptasks-operator"
+"""The Lease in the tasks' namespace that the one operator holds that acts. Every release's is the same."""
 REQUEST_LABEL: Final = f"{GROUP}/request"
 """On a task: a keyed hash of the session and the request that made it, by which a later cancellation finds it."""
 HELD_ANNOTATION: Final = f"{GROUP}/held-at"
@@ -152,6 +154,15 @@ def answer_event_name(task: str, key: str) -> str:
     'mt-abc.answer-a7c43c8b14'
     """
     return f"{task}.answer-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
+
+
+def leading_event_name(identity: str) -> str:
+    """The name of the Kubernetes Event that tells which operator acts from now on.
+
+    >>> leading_event_name("Operator_0")
+    'mcptasks-operator.leads-01b2f04f8a'
+    """
+    return f"{LEASE}.leads-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
 
 
 def label_value(text: str) -> str:

@@ -29,10 +29,9 @@ from .decision import (
     RetireJob,
     StopJob,
 )
-from .errors import JobRefusedError, NotLeadingError
+from .errors import JobRefusedError
 from .events import event_manifest
 from .jobs import render
-from .leadership import Leadership
 from .observation import Absent, Refusal
 from .patches import merge_patch
 from .store import Store, version_of
@@ -50,7 +49,6 @@ class Applier:
     cluster: Cluster
     store: Store
     namespace: str
-    leadership: Leadership
     assign_uid: bool = True
     """Whether a pod whose author names no user gets one, or the platform assigns it."""
     endpoint: str | None = None
@@ -93,8 +91,6 @@ class Applier:
             manifest = render(task, tool, assign_uid=self.assign_uid, endpoint=self.endpoint)
         except JobRefusedError as refused:
             return Refusal(reason=refused.reason, message=refused.message)
-        if not self.leadership.holds():
-            raise NotLeadingError("another operator may be acting: no Job is created")
         try:
             made = await self.cluster.create(JOBS, self.namespace, manifest, fieldValidation="Strict")
         except ConflictError:  # also what a repeated POST meets whose first answer was lost
@@ -105,8 +101,6 @@ class Applier:
 
     async def release_job(self, release: ReleaseJob) -> Json | Absent | Refusal:
         """Let a Job start that was held back. Its pod template may change in this one patch: it never had a pod."""
-        if not self.leadership.holds():
-            raise NotLeadingError("another operator may be acting: no Job is let start")
         released = {names.RELEASED_ANNOTATION: format_time(release.at)}
         answers = {names.ANSWERS_ANNOTATION: release.answers}
         patch = {

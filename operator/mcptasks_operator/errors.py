@@ -14,16 +14,16 @@ class SettingsError(OperatorError):
     """The environment is wrong: say so and exit."""
 
 
-class InstallationError(OperatorError):
-    """The cluster lacks what the operator needs (its custom resource definitions, a permission): say so and exit."""
-
-
 class WatchError(OperatorError):
     """The watches ended and do not come back: exit, to be started anew."""
 
 
 class NotLeadingError(OperatorError):
     """This process may not act now, another one may be acting: do nothing, and look again later."""
+
+
+class LeadershipLostError(OperatorError):
+    """Another process may act from now on: stop at once and exit, to be started anew as one that stands by."""
 
 
 class UnsettledError(OperatorError):

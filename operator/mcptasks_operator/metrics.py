@@ -87,9 +87,9 @@ class Metrics:
         """Add a gauge that is read when it is asked for."""
         Gauge(f"{PREFIX}_{name}", what, registry=self.registry).set_function(read)
 
-    def count_tasks(self, store: Store) -> None:
-        """Add the number of tasks by phase, counted when it is asked for."""
-        self.registry.register(_TasksByPhase(store))
+    def count_tasks(self, store: Store, *, counts: Callable[[], bool] = lambda: True) -> None:
+        """Add the number of tasks by phase, counted when it is asked for; one operator alone counts them."""
+        self.registry.register(_TasksByPhase(store, counts))
 
     def text(self) -> bytes:
         """All of it, in Prometheus' text format."""
@@ -97,8 +97,9 @@ class Metrics:
 
 
 class _TasksByPhase(Collector):
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, counts: Callable[[], bool]) -> None:
         self._store = store
+        self._counts = counts
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         counts = {str(phase): 0 for phase in Phase} | {"": 0}
@@ -106,6 +107,6 @@ class _TasksByPhase(Collector):
             phase = document.get("status", {}).get("phase", "")
             counts[phase if phase in counts else ""] += 1
         family = GaugeMetricFamily(f"{PREFIX}_tasks", "Tasks that are kept, by phase.", labels=["phase"])
-        for phase, count in counts.items():
+        for phase, count in counts.items() if self._counts() else ():
             family.add_metric([phase], count)
         yield family

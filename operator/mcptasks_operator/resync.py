@@ -7,17 +7,17 @@ read, and every task and tool is looked at once more.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind, KubeError, NotFoundError, RejectedError
+from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind, KubeError, NotFoundError
 
 from .cluster import Cluster
 from .drift import Drift
-from .errors import InstallationError
 from .keys import Key, keys_about, task_key, tool_key
 from .store import KINDS, Store, is_newer, version_of
 
@@ -50,31 +50,35 @@ class Resync:
     """Set once it succeeded."""
     failed: bool = field(default=False, init=False)
     """Whether the last try failed."""
-
-    async def check_installation(self) -> None:
-        """List each kind once.
-
-        Raises:
-            InstallationError: a kind is not served, or may not be listed; the message says what to do.
-        """
-        for kind in KINDS:
-            try:
-                await self.cluster.list_metadata(kind, self.namespace, limit="1")
-            except NotFoundError as error:
-                raise InstallationError(
-                    f"the API server does not serve {kind.plural}: install the chart with crds.install=true"
-                ) from error
-            except RejectedError as error:
-                raise InstallationError(f"the operator may not list {kind.plural}: {error}") from error
+    begun: int = field(default=0, init=False)
+    """How many listings have begun."""
+    done: int = field(default=0, init=False)
+    """Which of them was the last that succeeded."""
+    _ended: asyncio.Condition = field(default_factory=asyncio.Condition, init=False)
+    _wanted: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def run(self, interval_seconds: float) -> None:
         """Resync until cancelled."""
         while True:
+            self._wanted.clear()
             answered = await self.attempt()
-            await asyncio.sleep(interval_seconds if answered else min(RETRY_SECONDS, interval_seconds))
+            async with self._ended:
+                self._ended.notify_all()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(interval_seconds if answered else min(RETRY_SECONDS, interval_seconds)):
+                    await self._wanted.wait()
+
+    async def anew(self) -> None:
+        """Have everything listed at once, and wait until it was; `run` must be under way."""
+        next_one = self.begun + 1  # one that is under way may have read already what has changed since
+        self._wanted.set()
+        async with self._ended:
+            await self._ended.wait_for(lambda: self.done >= next_one)
 
     async def attempt(self) -> bool:
         """Resync once. False where the API server did not answer; it is told once an episode."""
+        self.begun += 1
+        number = self.begun
         try:
             await self.once()
         except KubeError as error:
@@ -87,7 +91,7 @@ class Resync:
             _log.info("resync_recovered")
         self.failed = False
         self.succeeded.set()
-        self.succeeded_at = self.clock()
+        self.succeeded_at, self.done = self.clock(), number
         return True
 
     async def once(self) -> None:

@@ -1,6 +1,8 @@
 """The operator as a whole: its parts put together, started in order, and stopped in the opposite one."""
 
 import asyncio
+import secrets
+import socket
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,25 +12,29 @@ import structlog
 
 from mcptasks_crds.kube import Kube, RetryableError
 from mcptasks_crds.podlogs import LogReader
+from mcptasks_crds.selfcheck import SelfCheck
 
 from .admission import AnswerPolicy
 from .apply import Applier
 from .catalogue import Catalogue
 from .cluster import Cluster
 from .drift import DEAD_AFTER_SECONDS, Drift
+from .election import Timing
 from .errors import OperatorError
 from .eventbook import EventBook
 from .eventwatch import EventWatch
+from .fence import FencedCluster
 from .handlers import Intake
 from .journal import Journal
 from .keys import Key, task_key
-from .leadership import Alone, Leadership
+from .leadership import Leadership, LeaseLeadership
 from .lines import Lines
 from .metered import MeteredCluster
 from .metrics import Metrics
 from .probes import Checks, create_app, listening
 from .reconcile import TaskReconciler
 from .resync import Resync
+from .rights import RIGHTS
 from .secretprobe import SecretProbe
 from .settings import Settings
 from .startup import watch
@@ -38,8 +44,6 @@ from .workqueue import WorkQueue
 
 DRAIN_SECONDS: Final = 5.0
 """How long passes that have begun may take when the operator is stopped. Then they are cut off: all is repeatable."""
-RETRY_SECONDS: Final = 1.0
-"""How often the API server is asked again at start."""
 
 _log = structlog.get_logger(__name__)
 
@@ -51,22 +55,34 @@ class Operator:
     settings: Settings
     kube: Kube
     cluster: Cluster
-    leadership: Leadership = field(default_factory=Alone)
+    identity: str = field(default_factory=lambda: f"{socket.gethostname()}-{secrets.token_hex(5)}")
+    """In the Lease: a name that no other process has, also not the next one of this pod."""
+    leadership: Leadership | None = None
+    """The right to act; None: by the Lease in the namespace."""
     port: int | None = field(default=None, init=False)
     """Where the listener is, once it is."""
 
     def __post_init__(self) -> None:
         self.metrics = Metrics()
         self.store = Store()
+        self._works = False
+        self._wrong = ""
         self.drift = Drift(time.monotonic)
         metered = MeteredCluster(self.cluster, self.metrics)
+        self._right: Leadership = self.leadership or LeaseLeadership(
+            cluster=metered,
+            namespace=self.settings.namespace,
+            identity=self.identity,
+            timing=Timing(lease_seconds=self.settings.lease_seconds),
+        )
+        fenced = FencedCluster(metered, self._right)
         self.queue = WorkQueue[Key](
             self._work,
             clock=asyncio.get_running_loop(),
             watcher=Journal(self.metrics),
             least_delay=_asked_delay,
         )
-        self.lines = Lines(self.store, wake=lambda task: self.queue.add(task_key(task)))
+        self.lines = Lines(self.store, wake=lambda task: self._enqueue(task_key(task)))
         catalogue, events = Catalogue(self.store), EventBook()
         namespace, assign_uid, endpoint = self.settings.namespace, self.settings.assign_uid, self.settings.endpoint
         self._tasks = TaskReconciler(
@@ -74,10 +90,9 @@ class Operator:
             lines=self.lines,
             catalogue=catalogue,
             applier=Applier(
-                cluster=metered,
+                cluster=fenced,
                 store=self.store,
                 namespace=namespace,
-                leadership=self.leadership,
                 assign_uid=assign_uid,
                 endpoint=endpoint,
             ),
@@ -89,12 +104,12 @@ class Operator:
             events=events,
         )
         self._event_watch = EventWatch(
-            kube=self.kube, namespace=namespace, book=events, store=self.store, enqueue=self.queue.add
+            kube=self.kube, namespace=namespace, book=events, store=self.store, enqueue=self._enqueue
         )
         self._tools = ToolReconciler(
             store=self.store,
             catalogue=catalogue,
-            cluster=metered,
+            cluster=fenced,
             namespace=namespace,
             clock=_now,
             assign_uid=assign_uid,
@@ -105,13 +120,17 @@ class Operator:
             namespace=namespace,
             store=self.store,
             drift=self.drift,
-            enqueue=self.queue.add,
+            enqueue=self._enqueue,
             clock=time.monotonic,
         )
         self._intake = Intake(
-            store=self.store, drift=self.drift, metrics=self.metrics, enqueue=self.queue.add, events=events
+            store=self.store, drift=self.drift, metrics=self.metrics, enqueue=self._enqueue, events=events
         )
-        self.metrics.count_tasks(self.store)
+        self.metrics.count_tasks(self.store, counts=self._right.holds)
+        self.metrics.observe("leader", "Whether this operator is the one that acts.", self._right.holds)
+        self.metrics.observe(
+            "lease_transitions", "How often the Lease has changed hands.", lambda: self._right.transitions
+        )
         self.metrics.observe("tasks_queued", "Tasks that wait for their turn.", lambda: self.lines.waiting)
         self.metrics.observe("queue_depth", "Keys that wait for a worker.", lambda: self.queue.depth)
         self.metrics.observe(
@@ -138,11 +157,13 @@ class Operator:
                 told.cancel()
                 work.cancel()
                 await asyncio.wait({work, told})
+                await self._right.give_up()  # last of all: from here on another may act
             if not work.cancelled():
                 work.result()
 
     async def _operate(self) -> None:
-        await self._prepare()
+        check = SelfCheck(kube=self.kube, namespace=self.settings.namespace, service="operator", needed=RIGHTS)
+        await check.until_mended(self._tell)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(watch(kube=self.kube, namespace=self.settings.namespace, take=self._intake.take))
@@ -151,22 +172,30 @@ class Operator:
         except* OperatorError as failed:
             raise failed.exceptions[0] from failed
 
-    async def _prepare(self) -> None:
-        while True:
-            try:
-                await self._resync.check_installation()
-                break
-            except RetryableError as error:
-                _log.warning("api_server_unavailable", error=str(error))
-                await asyncio.sleep(RETRY_SECONDS)
-        await self.leadership.acquire()
+    def _tell(self, wrong: str) -> None:
+        """What is wrong with the installation: told when it changes."""
+        if wrong and wrong != self._wrong:
+            _log.error("installation_is_wrong", wrong=wrong)
+        self._wrong = wrong
 
     async def _begin(self, group: asyncio.TaskGroup) -> None:
-        """List everything, let the watches catch up with it, and only then work: no decision on half a view."""
+        """List everything, let the watches catch up with it, and only then stand for the Lease, and work.
+
+        Whoever stands by knows all that is, and so begins at once where another has ended.
+        """
         group.create_task(self._resync.run(self.settings.resync_seconds))
         await self._resync.succeeded.wait()
         _log.info("started", namespace=self.settings.namespace, port=self.port)
+        group.create_task(self._right.run())
+        await self._right.acquired()
+        self._works = True
+        await self._resync.anew()  # no decision on half a view: also what the one before has written last is seen
         group.create_task(self.queue.run(self.settings.workers))
+
+    def _enqueue(self, key: Key) -> None:
+        """Have a key worked on. Whoever stands by keeps no list: once it acts it looks at everything."""
+        if self._works:
+            self.queue.add(key)
 
     async def _work(self, key: Key) -> float | None:
         with self.metrics.reconcile(key.kind), structlog.contextvars.bound_contextvars(**{key.kind: key.name}):
@@ -182,6 +211,8 @@ class Operator:
         return None
 
     def _unready_because(self) -> str | None:
+        if self._wrong:
+            return self._wrong
         if self._resync.succeeded_at is None:
             return "nothing was listed yet"
         if self._resync.failed or self._resync_age() > 3 * self.settings.resync_seconds:

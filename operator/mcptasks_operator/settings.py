@@ -37,6 +37,8 @@ class Settings:
     """The name of the ValidatingAdmissionPolicy, and of its binding, that judges who answers; None: there is none."""
     resync_seconds: float = 30.0
     """How often everything is listed anew."""
+    lease_seconds: int = 10
+    """How long after the last sign of life of the operator that acts another one takes its place."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, namespace_file: Path = NAMESPACE_FILE) -> Self:
@@ -59,6 +61,9 @@ class Settings:
             answer_policy=environment.get("MCPTASKS_ANSWER_POLICY") or None,
             resync_seconds=_whole(
                 environment, "MCPTASKS_RESYNC_SECONDS", default=int(cls.resync_seconds), lowest=1, highest=60
+            ),
+            lease_seconds=_whole(
+                environment, "MCPTASKS_LEASE_SECONDS", default=cls.lease_seconds, lowest=3, highest=60
             ),
         )
 

@@ -23,6 +23,7 @@ from .guards import Guards
 from .health import Health
 from .logs import configure_logs
 from .metrics import Metrics
+from .rights import FOR_LARGE_RESULTS, RIGHTS
 from .settings import Settings, SettingsError, settings_from
 from .signing_keys import SigningKeysError, signer_of
 from .taskendpoint.app import create_task_app
@@ -90,7 +91,8 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
     if packs.has_threads:
         sys.setswitchinterval(SWITCH_SECONDS)
     async with await Kube.connect(kubeconfig=settings.kubeconfig, context=settings.context) as kube:
-        backend = Backend(kube, namespace=settings.namespace, metrics=metrics, signer=signer)
+        needed = (*RIGHTS, *(FOR_LARGE_RESULTS if settings.large_results else ()))
+        backend = Backend(kube, namespace=settings.namespace, metrics=metrics, signer=signer, needed=needed)
         health = Health(ready=backend.what_is_missing, live=backend.what_is_broken)
         app = create_app(
             with_packs(backend.services, packs),

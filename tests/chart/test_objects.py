@@ -30,6 +30,7 @@ DEFAULT_OBJECTS = {
     "Deployment/demo-mcptasks-server",
     "McpTool/demo-mcptasks-test",
     "Pod/demo-mcptasks-test",
+    "PodDisruptionBudget/demo-mcptasks-operator",
     "PodDisruptionBudget/demo-mcptasks-server",
     "Role/demo-mcptasks-operator",
     "Role/demo-mcptasks-server",
@@ -45,13 +46,18 @@ DEFAULT_OBJECTS = {
 }
 
 
-def test_the_defaults_give_one_operator_and_two_servers_and_what_they_need(render: Callable[..., Any]) -> None:
+def test_the_defaults_give_two_operators_and_two_servers_and_what_they_need(render: Callable[..., Any]) -> None:
     release = render()
 
     assert {f"{item['kind']}/{item['metadata']['name']}" for item in release.objects} == DEFAULT_OBJECTS
-    assert release.of("Deployment", "-operator")["spec"]["replicas"] == 1
-    assert release.of("Deployment", "-operator")["spec"]["strategy"] == {"type": "Recreate"}
-    assert release.of("Deployment", "-server")["spec"]["replicas"] == 2
+    for component in ("operator", "server"):
+        spec = release.of("Deployment", f"-{component}")["spec"]
+        assert spec["replicas"] == 2
+        assert spec["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+        assert [each["whenUnsatisfiable"] for each in spec["template"]["spec"]["topologySpreadConstraints"]] == [
+            "ScheduleAnyway",
+            "ScheduleAnyway",
+        ]
 
 
 def test_the_chart_passes_helms_own_lint(helm: str, chart: Path) -> None:
@@ -128,10 +134,12 @@ def test_custom_resources_can_be_left_to_another_release(render: Callable[..., A
 
 @pytest.mark.parametrize("replicas", [1, 2, 5])
 def test_the_disruption_budget_never_forbids_a_drain(render: Callable[..., Any], replicas: int) -> None:
-    (budget,) = render({"server": {"replicas": replicas}}).of_kind("PodDisruptionBudget")
+    release = render({"server": {"replicas": replicas}, "operator": {"replicas": replicas}})
 
-    assert "minAvailable" not in budget["spec"]
-    assert budget["spec"]["maxUnavailable"] >= 1
+    for component in ("operator", "server"):
+        budget = release.of("PodDisruptionBudget", f"-{component}")
+        assert "minAvailable" not in budget["spec"]
+        assert budget["spec"]["maxUnavailable"] >= 1
 
 
 def test_services_and_budget_select_the_pods_that_they_are_for(

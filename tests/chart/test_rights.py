@@ -5,41 +5,28 @@ from typing import Any
 
 import pytest
 
+from mcptasks_crds.installation import Right
+from mcptasks_operator.rights import RIGHTS as OPERATOR
+from mcptasks_server.rights import FOR_LARGE_RESULTS
+from mcptasks_server.rights import RIGHTS as SERVER
+
 pytestmark = pytest.mark.apiserver  # helm is built where it is not there
 
-OPERATOR = {
-    ("mcptasks.dev", "mcptasks"): {"get", "list", "watch", "delete"},
-    ("mcptasks.dev", "mcptasks/status"): {"patch"},
-    ("mcptasks.dev", "mcptools"): {"get", "list", "watch"},
-    ("mcptasks.dev", "mcptools/status"): {"patch"},
-    ("batch", "jobs"): {"get", "list", "watch", "create", "patch", "delete"},
-    ("", "pods"): {"get", "list", "watch"},
-    ("", "pods/log"): {"get"},
-    ("", "secrets"): {"create"},
-    ("events.k8s.io", "events"): {"create", "watch"},
-}
-SERVER = {
-    ("mcptasks.dev", "mcptasks/status"): {"patch"},
-    ("mcptasks.dev", "mcptasks"): {"get", "list", "watch", "create", "patch", "delete"},
-    ("mcptasks.dev", "mcptools"): {"list", "watch"},
-    ("", "secrets"): {"get", "create"},
-    ("", "pods"): {"get"},
-    ("", "pods/log"): {"get"},
-}
 
-
-@pytest.mark.parametrize(("component", "rights"), [("operator", OPERATOR), ("server", SERVER)])
-def test_a_component_has_exactly_the_rights_that_it_uses(
-    render: Callable[..., Any], component: str, rights: dict[tuple[str, str], set[str]]
+@pytest.mark.parametrize(("component", "needed"), [("operator", OPERATOR), ("server", (*SERVER, *FOR_LARGE_RESULTS))])
+def test_a_component_has_exactly_the_rights_that_it_looks_for_when_it_starts(
+    render: Callable[..., Any], component: str, needed: tuple[Right, ...]
 ) -> None:
-    found: dict[tuple[str, str], set[str]] = {}
-    for rule in render().of("Role", f"-{component}")["rules"]:
-        assert "resourceNames" not in rule
-        for group in rule["apiGroups"]:
-            for resource in rule["resources"]:
-                found.setdefault((group, resource), set()).update(rule["verbs"])
+    found = [
+        Right(group=group, resource=resource, verb=verb, name=name)
+        for rule in render().of("Role", f"-{component}")["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+        for verb in rule["verbs"]
+    ]
 
-    assert found == rights
+    assert sorted(found) == sorted(needed)
 
 
 def test_without_large_results_nobody_reads_a_secret(render: Callable[..., Any]) -> None:

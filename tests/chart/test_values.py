@@ -80,7 +80,7 @@ def test_the_schema_knows_exactly_the_values_that_there_are(chart: Path, documen
         ({"image": {"digest": "latest"}}, "digest"),
         ({"imagePullSecrets": ["secret"]}, "imagePullSecrets"),
         ({"logLevel": "chatty"}, "logLevel"),
-        ({"operator": {"replicas": 2}}, "replicas"),
+        ({"operator": {"replicas": -1}}, "replicas"),
         ({"podSecurityContext": {"runAsUser": 0}}, "runAsUser"),
         ({"podSecurityContext": {"runAsNonRoot": False}}, "runAsNonRoot"),
         ({"tasks": {"namespace": "Not_A_Namespace"}}, "namespace"),

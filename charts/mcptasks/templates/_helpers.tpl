@@ -92,6 +92,20 @@ volumeMounts:
     mountPath: /tmp
 {{- end }}
 
+{{- /* Apart from each other where that is possible; a cluster of one node still gets them all. Takes {root, component}. */}}
+{{- define "mcptasks.spread" -}}
+topologySpreadConstraints:
+  {{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - topologyKey: {{ $key }}
+    maxSkew: 1
+    whenUnsatisfiable: ScheduleAnyway
+    matchLabelKeys: [pod-template-hash]
+    labelSelector:
+      matchLabels:
+        {{- include "mcptasks.selectorLabels" $ | nindent 8 }}
+  {{- end }}
+{{- end }}
+
 {{- /* The one place that can be written to. */}}
 {{- define "mcptasks.volumes" -}}
 volumes:

@@ -12,6 +12,7 @@ from mcptasks_crds.times import format_time
 from mcptasks_operator.admission import AnswerPolicy
 from mcptasks_operator.apply import Applier
 from mcptasks_operator.catalogue import Catalogue
+from mcptasks_operator.fence import FencedCluster
 from mcptasks_operator.leadership import Alone, Leadership
 from mcptasks_operator.lines import Lines
 from mcptasks_operator.metrics import Metrics
@@ -39,23 +40,22 @@ class Desk:
         catalogue = Catalogue(self.store)
         self.woken: list[str] = []
         self.lines = Lines(self.store, wake=self.woken.append)
+        cluster = FencedCluster(self.cluster, self.leadership)
         self.tasks = TaskReconciler(
             store=self.store,
             lines=self.lines,
             catalogue=catalogue,
-            applier=Applier(
-                cluster=self.cluster, store=self.store, namespace=NAMESPACE, leadership=self.leadership, instance="op"
-            ),
-            logs=LogReader(cluster=self.cluster, namespace=NAMESPACE),
+            applier=Applier(cluster=cluster, store=self.store, namespace=NAMESPACE, instance="op"),
+            logs=LogReader(cluster=cluster, namespace=NAMESPACE),
             metrics=self.metrics,
-            policy=AnswerPolicy(cluster=self.cluster, namespace=NAMESPACE, name=self.answer_policy),
-            secrets=SecretProbe(cluster=self.cluster, namespace=NAMESPACE, clock=lambda: self.cluster.now),
+            policy=AnswerPolicy(cluster=cluster, namespace=NAMESPACE, name=self.answer_policy),
+            secrets=SecretProbe(cluster=cluster, namespace=NAMESPACE, clock=lambda: self.cluster.now),
             clock=lambda: self.cluster.now,
         )
         self.tools = ToolReconciler(
             store=self.store,
             catalogue=catalogue,
-            cluster=self.cluster,
+            cluster=cluster,
             namespace=NAMESPACE,
             clock=lambda: self.cluster.now,
         )

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
-from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind, Kube, NotFoundError
+from mcptasks_crds.kube import JOBS, LEASES, PODS, TASKS, TOOLS, Kind, Kube, NotFoundError
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.proxy import FaultProxy
+from mcptasks_operator.leadership import Leadership
 from mcptasks_operator.service import Operator
 from mcptasks_operator.settings import Settings
 
@@ -146,8 +147,20 @@ class World:
             for request in self.proxy.requests
         )
 
+    async def holder(self, *, other_than: str = "") -> str:
+        """Who holds the Lease, once somebody does (other than that one)."""
+
+        def is_held(lease: Json) -> bool:
+            return lease["spec"]["holderIdentity"] not in ("", other_than)
+
+        return str((await self.until(LEASES, names.LEASE, is_held))["spec"]["holderIdentity"])
+
+    async def bury(self) -> None:
+        """Let the Lease of an operator that was killed run out at once, in tests of what comes after."""
+        await self.kube.patch(LEASES, self.namespace, names.LEASE, {"spec": {"holderIdentity": ""}})
+
     @asynccontextmanager
-    async def operator(self, **settings: Any) -> AsyncIterator[Operator]:
+    async def operator(self, *, leadership: Leadership | None = None, **settings: Any) -> AsyncIterator[Operator]:
         """An operator at work behind the proxy, in this process; stopped afterwards as SIGTERM would."""
         stopping = asyncio.Event()
         async with await Kube.connect(kubeconfig=self.kubeconfig) as kube:
@@ -155,6 +168,7 @@ class World:
                 settings=Settings(namespace=self.namespace, host="127.0.0.1", port=0, **settings),
                 kube=kube,
                 cluster=kube,
+                leadership=leadership,
             )
             running = asyncio.create_task(operator.run(stopping))
             try:
@@ -164,20 +178,27 @@ class World:
                 await running
 
     @asynccontextmanager
-    async def process(self) -> AsyncIterator[asyncio.subprocess.Process]:
-        """An operator at work behind the proxy, as a process of its own that can be killed."""
-        environment = os.environ | {
+    async def process(
+        self, *program: str, port: int = 0, **environment: str
+    ) -> AsyncIterator[asyncio.subprocess.Process]:
+        """An operator at work behind the proxy, as a process of its own that can be killed.
+
+        `program`: what Python is to run in its place.
+        """
+        variables = os.environ | {
             "MCPTASKS_NAMESPACE": self.namespace,
             "MCPTASKS_KUBECONFIG": str(self.kubeconfig),
             "MCPTASKS_OPERATOR_HOST": "127.0.0.1",
-            "MCPTASKS_OPERATOR_PORT": "0",
+            "MCPTASKS_OPERATOR_PORT": str(port),
+            **environment,
         }
-        started = await asyncio.create_subprocess_exec(sys.executable, "-m", "mcptasks_operator", env=environment)
+        command = program or ("-m", "mcptasks_operator")
+        started = await asyncio.create_subprocess_exec(sys.executable, *command, env=variables)
         try:
             yield started
         finally:
             if started.returncode is None:
-                started.kill()
+                started.kill()  # also one that stands still
                 await started.wait()
 
 

@@ -2,18 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
 
+from mcptasks_crds.installation import Right
 from mcptasks_crds.kube import TASKS, TOOLS, Kube, KubeError
+from mcptasks_crds.selfcheck import SelfCheck
 from mcptasks_crds.tool import McpTool
 from mcptasks_server.dispatch import Services
 from mcptasks_server.errors import RpcError
 from mcptasks_server.metrics import Metrics
+from mcptasks_server.rights import RIGHTS
 from mcptasks_server.signing import Signer
 from mcptasks_server.watching import Topic, Watches
 
@@ -40,7 +43,15 @@ WATCHED_PROBE_SECONDS: Final = 1.0
 class Backend:
     """The tools and tasks of one namespace."""
 
-    def __init__(self, kube: Kube, *, namespace: str, metrics: Metrics, signer: Signer | None = None) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        *,
+        namespace: str,
+        metrics: Metrics,
+        signer: Signer | None = None,
+        needed: Sequence[Right] = RIGHTS,
+    ) -> None:
         """`signer`: with the keys that all replicas share; without one, a key of its own."""
         self._kube, self._namespace = kube, namespace
         self._tools: Reflector[McpTool] = Reflector(
@@ -75,6 +86,8 @@ class Backend:
             signer=signer or Signer.ephemeral(),
             notices=notices,
         )
+        self._check = SelfCheck(kube=kube, namespace=namespace, service="server", needed=needed)
+        self._wrong = "the installation was not looked at yet"
         self._answered_at = float("-inf")
         self._running: list[asyncio.Task[None]] = []
         self._log: Any = structlog.get_logger()
@@ -86,9 +99,11 @@ class Backend:
         self._running = [asyncio.create_task(loop) for loop in loops]
         for task in self._running:
             task.add_done_callback(self._has_ended)
+        checking = asyncio.create_task(self._check.until_mended(self._tell))
         try:
             yield
         finally:
+            checking.cancel()
             await self.services.background.settle(seconds=SETTLE_SECONDS)
             await self._store.settle(seconds=SETTLE_SECONDS)
             for task in self._running:
@@ -102,6 +117,8 @@ class Backend:
 
     def what_is_missing(self) -> str:
         """Why requests cannot be served; empty where they can."""
+        if self._wrong:
+            return self._wrong
         if not (self._tools.is_synced and self._tasks.is_synced):
             return "the tools and tasks are not read yet"
         if time.monotonic() - self._answered_at > LOST_SECONDS:
@@ -112,6 +129,12 @@ class Backend:
         """Why only a restart helps; empty where it does not."""
         broken = [task for task in self._running if task.done() and not task.cancelled()]
         return "a watch has ended, which none ever should" if broken else ""
+
+    def _tell(self, wrong: str) -> None:
+        """What is wrong with the installation: told when it changes."""
+        if wrong and wrong != self._wrong:
+            self._log.error("the installation is not as it should be", wrong=wrong)
+        self._wrong = wrong
 
     def _has_ended(self, task: asyncio.Task[None]) -> None:
         """None of the loops ever ends by itself: `what_is_broken` has the process started anew."""

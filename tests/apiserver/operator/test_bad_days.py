@@ -90,6 +90,7 @@ async def test_an_operator_killed_in_between_leaves_one_job_and_the_right_end_to
         await held.reached.wait()
         doomed.kill()
         await doomed.wait()
+        await world.bury()
     held.release.set()
 
     async with world.operator():
@@ -108,6 +109,7 @@ async def test_twenty_tasks_outlive_their_operator(world: World) -> None:
         await asyncio.gather(*(world.status(task, Phase.RUNNING) for task in tasks[:5]))
         doomed.kill()
         await doomed.wait()
+        await world.bury()
     await asyncio.gather(*(world.kubelet.finish(task, message="done") for task in tasks[:10]))
 
     async with world.operator():

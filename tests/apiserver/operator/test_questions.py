@@ -234,6 +234,7 @@ async def test_an_operator_killed_between_the_answer_and_the_start_leaves_one_po
         await held.reached.wait()
         doomed.kill()
         await doomed.wait()
+        await world.bury()
     held.release.set()
 
     async with world.operator():

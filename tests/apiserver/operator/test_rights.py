@@ -1,24 +1,13 @@
 """The operator with the rights that the chart gives it, and no others."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
 from mcptasks_crds import names
 from mcptasks_crds.kube import EVENTS, JOBS, TASKS, Kube, RejectedError
 from mcptasks_crds.phases import Phase
-from mcptasks_devcluster.rights import restricted_kubeconfig
 from mcptasks_operator.testing.world import World
 
 pytestmark = pytest.mark.apiserver
-
-
-@pytest.fixture
-async def restricted(world: World, tmp_path: Path) -> World:
-    """The world, seen through a service account that has the chart's Role."""
-    file = await restricted_kubeconfig(world.kube, world.namespace, component="operator", file=tmp_path / "restricted")
-    return replace(world, kubeconfig=file)
 
 
 async def test_the_charts_rights_suffice_for_the_whole_life_of_a_task(

@@ -8,13 +8,11 @@ import aiohttp
 import pytest
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import JOBS, PODS, TASKS, Kind, Kube
+from mcptasks_crds.kube import JOBS, PODS, TASKS, Kind
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_devcluster.proxy import Fault
-from mcptasks_operator.errors import InstallationError
+from mcptasks_operator.leadership import Alone
 from mcptasks_operator.service import Operator
-from mcptasks_operator.settings import Settings
 from mcptasks_operator.testing.world import World
 
 pytestmark = pytest.mark.apiserver
@@ -102,21 +100,6 @@ async def test_a_watch_that_died_without_a_word_is_made_up_for_by_listing_and_th
     assert status["phase"] == "Completed"
 
 
-@pytest.mark.parametrize(
-    ("status", "words"), [(HTTPStatus.NOT_FOUND, "crds.install"), (HTTPStatus.FORBIDDEN, "may not list")]
-)
-async def test_a_cluster_that_lacks_what_is_needed_is_said_and_left(
-    world: World, status: HTTPStatus, words: str
-) -> None:
-    world.proxy.add(Fault(method="GET", path="/mcptasks$", status=status))
-
-    async with await Kube.connect(kubeconfig=world.kubeconfig) as kube:
-        settings = Settings(namespace=world.namespace, host="127.0.0.1", port=0)
-        operator = Operator(settings=settings, kube=kube, cluster=kube)
-        with pytest.raises(InstallationError, match=words):
-            await asyncio.wait_for(operator.run(asyncio.Event()), timeout=20)
-
-
 async def test_metrics_tell_of_tasks_ends_and_requests(world: World) -> None:
     async with world.operator() as operator:
         await world.tool()
@@ -143,8 +126,8 @@ async def _counts_completed(operator: Operator) -> bool:
     return 'mcptasks_operator_tasks{phase="Completed"} 1.0' in text
 
 
-async def test_two_operators_at_once_make_one_job(world: World) -> None:
-    async with world.operator(), world.operator():
+async def test_two_operators_that_both_believe_to_be_the_one_make_one_job(world: World) -> None:
+    async with world.operator(leadership=Alone()), world.operator(leadership=Alone()):
         await world.tool()
         tasks = await asyncio.gather(*(world.call() for _ in range(5)))
         jobs = await asyncio.gather(*(world.job(task) for task in tasks))

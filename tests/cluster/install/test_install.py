@@ -13,12 +13,13 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
 
 NAMESPACE = "install-test"
 OTHER_NAMESPACE = "install-test-other"
+SINGLE = ("server.replicas=1", "operator.replicas=1")
 
 
 def test_a_restricted_namespace_admits_every_pod_and_all_become_ready(tools: Any, release: str) -> None:
     pods = tools.objects("pods")
 
-    assert len(pods) == 3
+    assert len(pods) == 4
     assert all(status["ready"] for pod in pods for status in pod["status"]["containerStatuses"])
 
 
@@ -90,7 +91,7 @@ def test_another_release_is_told_how_to_share_the_custom_resources_or_to_take_th
 
 def test_any_user_id_will_do(tools: Any, release: str) -> None:
     """As on a platform that assigns them; and an upgrade of a release that runs."""
-    upgraded = tools.install(release, "podSecurityContext.runAsUser=1000650000", "server.replicas=1")
+    upgraded = tools.install(release, "podSecurityContext.runAsUser=1000650000", *SINGLE)
     assert upgraded.code == 0, upgraded.output
 
     done = tools.helm("test", release, "--namespace", NAMESPACE, "--timeout", "240s")
@@ -104,11 +105,13 @@ def test_any_user_id_will_do(tools: Any, release: str) -> None:
     assert 1000650000 in users["Job"]  # beside those of the tests before, if they are still kept
 
 
-def test_a_single_server_is_in_no_drains_way(tools: Any, release: str) -> None:
-    (budget,) = tools.objects("poddisruptionbudgets")
+def test_single_services_are_in_no_drains_way(tools: Any, release: str) -> None:
+    budgets = tools.objects("poddisruptionbudgets")
 
-    assert budget["status"]["expectedPods"] == 1
-    assert budget["status"]["disruptionsAllowed"] == 1
+    assert len(budgets) == 2
+    for budget in budgets:
+        assert budget["status"]["expectedPods"] == 1
+        assert budget["status"]["disruptionsAllowed"] == 1
 
 
 def test_uninstalling_leaves_the_custom_resources_and_what_is_of_their_kinds(tools: Any, release: str) -> None:

@@ -70,7 +70,8 @@ def rules(service: str) -> Iterator[tuple[dict[str, Any], str]]:
     (block,) = re.findall(r"^rules:\n((?:  .*\n)+)", text, re.MULTILINE)
     for rule in yaml.safe_load(re.sub(r"^ *\{\{.*\}\}\n", "", block, flags=re.MULTILINE)):  # all that there may be
         for resource in rule["resources"]:
-            yield rule, resource
+            named = " named " + " ".join(rule["resourceNames"]) if "resourceNames" in rule else ""
+            yield rule, resource + named
 
 
 def test_the_ports_are_those_of_the_chart(page: Callable[[str], Any]) -> None:

@@ -322,7 +322,13 @@ async def test_what_is_looked_at_again_is_told_in_seconds(desk: Desk) -> None:
 
 @dataclass
 class Deposed:
-    async def acquire(self) -> None: ...
+    transitions = 0
+
+    async def run(self) -> None: ...
+
+    async def acquired(self) -> None: ...
+
+    async def give_up(self) -> None: ...
 
     def holds(self) -> bool:
         return False

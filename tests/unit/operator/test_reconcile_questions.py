@@ -32,7 +32,13 @@ class Deposed:
 
     is_leading = True
 
-    async def acquire(self) -> None: ...
+    transitions = 0
+
+    async def run(self) -> None: ...
+
+    async def acquired(self) -> None: ...
+
+    async def give_up(self) -> None: ...
 
     def holds(self) -> bool:
         return self.is_leading

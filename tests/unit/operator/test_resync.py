@@ -1,14 +1,14 @@
 """Everything listed anew: what no watch told is found out."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
-from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, NotFoundError, RejectedError, RetryableError
+from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, RetryableError
 from mcptasks_operator.drift import Drift
-from mcptasks_operator.errors import InstallationError
 from mcptasks_operator.handlers import Intake
 from mcptasks_operator.keys import Key
 from mcptasks_operator.metrics import Metrics
@@ -145,16 +145,19 @@ async def test_a_debt_does_not_age_while_the_api_server_is_away() -> None:
     assert b.drift.owed == 0
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [(NotFoundError("404"), r"crds\.install"), (RejectedError("403", status=403), "may not list mcptasks")],
-)
-async def test_what_the_cluster_lacks_is_said_with_what_to_do(error: Exception, words: str) -> None:
+async def test_a_listing_that_is_wanted_anew_is_one_that_begins_after_the_wish() -> None:
     b = Bench()
-    b.cluster.faults = [Fault(call=Call("list", "mcptasks"), error=error)]  # type: ignore[arg-type]  # both are
+    running = asyncio.create_task(b.resync.run(3600.0))
+    await b.resync.succeeded.wait()
+    before = b.cluster.calls.count(Call("list", "mcptasks"))
+    b.put(TASKS, "mt-a")
+    b.queued.clear()
 
-    with pytest.raises(InstallationError, match=words):
-        await b.resync.check_installation()
+    await asyncio.wait_for(b.resync.anew(), timeout=5)
+    running.cancel()
+
+    assert b.cluster.calls.count(Call("list", "mcptasks")) == before + 1
+    assert set(b.queued) == {Key("task", "mt-a")}
 
 
 def test_an_event_of_a_watch_is_kept_and_what_it_concerns_is_looked_at() -> None:
