@@ -1,13 +1,16 @@
 """What the probes are told of a replica."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcptasks_crds.base import Json
-from mcptasks_crds.kube import TASKS, Kind, Kube
+from mcptasks_crds.kube import MERGE_PATCH, TASKS, Kind, Kube
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.rights import restricted_kubeconfig
 from mcptasks_server.cluster.backend import Backend
 from mcptasks_server.metrics import Metrics
 
@@ -59,3 +62,30 @@ async def test_an_object_that_cannot_be_read_hides_no_other(kube: Kube, namespac
         await eventually(is_ready, what="the replica is ready")
         assert backend.services.catalogue.tools() == ()
         assert backend.what_is_broken() == ""
+
+
+async def test_a_replica_without_a_right_is_not_ready_names_it_and_starts_once_it_has_it(
+    kube: Kube, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcptasks_crds.selfcheck.AGAIN_SECONDS", 0.5)
+    file = await restricted_kubeconfig(kube, namespace, component="server", file=tmp_path / "restricted")
+    role = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/x-mcptasks-server"
+    whole: Json = json.loads(await kube.request("GET", role))
+    poorer = [rule for rule in whole["rules"] if rule["resources"] != ["secrets"]]
+    await kube.request("PATCH", role, body={"rules": poorer}, content_type=MERGE_PATCH)
+
+    async with await Kube.connect(kubeconfig=file) as restricted:
+        backend = Backend(restricted, namespace=namespace, metrics=Metrics())
+        async with backend.running():
+
+            async def names_it() -> str | None:
+                said = backend.what_is_missing()
+                return said if "create secrets" in said else None
+
+            async def is_ready() -> bool:
+                return backend.what_is_missing() == ""
+
+            said = await eventually(names_it, what="it names the right")
+            assert f"the server may not do this in namespace {namespace}" in said
+            await kube.request("PATCH", role, body={"rules": whole["rules"]}, content_type=MERGE_PATCH)
+            await eventually(is_ready, what="it is ready")

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from mcptasks_crds import names
+
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
 
 NAMESPACE = "install-test"
@@ -68,6 +70,46 @@ def test_the_server_may_store_arguments_that_are_too_large_for_a_task(tools: Any
         tools.kubectl("delete", "mcptool", "count", "--namespace", NAMESPACE)
 
     assert (called.code, called.output.strip()) == (0, "20000")
+
+
+def test_where_the_pod_that_acts_is_killed_the_one_that_stands_by_finishes_what_runs(
+    tools: Any, release: str, image: str
+) -> None:
+    task = names.new_task_id()
+    for manifest in (slow_tool(image), task_of("slow", task)):
+        applied = tools.kubectl("apply", "--namespace", NAMESPACE, "--filename", "-", stdin=manifest)
+        assert applied.code == 0, applied.output
+    assert phase_is(tools, task, "Running", seconds=120)
+    operators = {pod["metadata"]["name"] for pod in tools.objects("pods") if component_of(pod) == "operator"}
+    acted = holder(tools)
+    assert acted in operators
+
+    killed = tools.kubectl("delete", "pod", acted, "--namespace", NAMESPACE, "--grace-period=0", "--force")
+    assert killed.code == 0, killed.output
+    completed = phase_is(tools, task, "Completed", seconds=60)
+    tools.kubectl("delete", "mcptool", "slow", "--namespace", NAMESPACE)
+
+    assert completed
+    assert holder(tools) in operators - {acted}
+
+
+def component_of(pod: dict[str, Any]) -> str | None:
+    component: str | None = pod["metadata"]["labels"].get("app.kubernetes.io/component")
+    return component
+
+
+def holder(tools: Any) -> str:
+    """The pod of the operator that holds the Lease."""
+    path = "jsonpath={.spec.holderIdentity}"
+    found = tools.kubectl("get", "lease", names.LEASE, "--namespace", NAMESPACE, "--output", path)
+    return str(found.output.rpartition("-")[0])
+
+
+def phase_is(tools: Any, task: str, phase: str, *, seconds: int) -> bool:
+    """Whether a task comes to that phase in time."""
+    wanted = f"--for=jsonpath={{.status.phase}}={phase}"
+    waited = tools.kubectl("wait", "mcptask", task, "--namespace", NAMESPACE, wanted, f"--timeout={seconds}s")
+    return bool(waited.code == 0)
 
 
 def test_no_service_may_act_outside_its_namespace(tools: Any, release: str) -> None:
@@ -147,6 +189,33 @@ def test_a_release_that_follows_takes_the_custom_resources_over_by_the_commands_
         assert {item["metadata"]["uid"] for item in tools.objects("mcptasks")} == before
     finally:
         tools.helm("uninstall", "next", "--namespace", OTHER_NAMESPACE, "--ignore-not-found", "--wait")
+
+
+def task_of(tool: str, name: str) -> str:
+    return json.dumps(
+        {
+            "apiVersion": "mcptasks.dev/v1alpha1",
+            "kind": "McpTask",
+            "metadata": {"name": name},
+            "spec": {"tool": {"name": tool}, "arguments": "{}", "retentionSeconds": 600},
+        }
+    )
+
+
+def slow_tool(image: str) -> str:
+    command = ["sh", "-c", 'sleep 10; echo done > "$MCPTASK_RESULT"']
+    return json.dumps(
+        {
+            "apiVersion": "mcptasks.dev/v1alpha1",
+            "kind": "McpTool",
+            "metadata": {"name": "slow"},
+            "spec": {
+                "description": "Takes ten seconds.",
+                "inputSchema": {"type": "object"},
+                "job": {"template": {"spec": {"containers": [{"name": "tool", "image": image, "command": command}]}}},
+            },
+        }
+    )
 
 
 def counting_tool(image: str) -> str:
