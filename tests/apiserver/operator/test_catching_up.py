@@ -62,11 +62,13 @@ async def edit(world: World, tool: str) -> None:
 
 async def test_a_new_operator_catches_up_with_all_that_happened_while_there_was_none(world: World) -> None:
     async with world.operator():
-        await asyncio.gather(world.tool(), world.tool("edited"), world.tool("deleted"))
+        await asyncio.gather(
+            world.tool(), world.tool("brief", timeoutSeconds=2), world.tool("edited"), world.tool("deleted")
+        )
         tasks = await all_of(
             finished=running(world),
             failed=running(world),
-            ran_too_long=running(world, timeoutSeconds=2),
+            ran_too_long=running(world, tool="brief"),
             job_deleted=running(world),
             pod_deleted=running(world),
             task_deleted=running(world),
