@@ -83,17 +83,21 @@ _BOUNDS: Final[Mapping[str, str]] = {
 
 
 def fields_of(form: Mapping[str, Any]) -> tuple[Field, ...]:
-    """The fields of a form, in its order."""
+    """The fields of a form: those that must be filled in, then the others, each in the form's order.
+
+    A form that has been in a Kubernetes object has its properties in the order of their names.
+    """
     properties = form.get("properties")
     required = form.get("required")
     names = required if isinstance(required, list | tuple) else ()
     if not isinstance(properties, Mapping):
         return ()
-    return tuple(
+    fields = (
         _field(name, schema, is_required=name in names)
         for name, schema in properties.items()
         if isinstance(schema, Mapping)
     )
+    return tuple(sorted(fields, key=lambda field: not field.is_required))
 
 
 def shown(value: Any) -> str:
