@@ -30,9 +30,10 @@ MCPTASKS: Final = (sys.executable, "-m", "mcptasks.cli")
 RUNNING: Final = re.compile(r"(mt-[a-z2-7]+) working: running")
 """What the command line says when the tool's container runs."""
 ASKED: Final = re.compile(r"(mt-[a-z2-7]+) input_required")
-"""What the example client says when the task waits for an answer."""
+"""What it says when the task waits for an answer."""
 EPOCH: Final = re.compile(r"epoch (\d+): loss")
-CLIENT: Final = "examples/clients/call_and_answer.py"
+APPROVER: Final = "kubectl --as ben --as-group shop-approvers"
+"""What a member of that group would type as `kubectl`."""
 STARTED_SECONDS: Final = 180.0
 """How long a task may take until its container runs; the first one may wait for a busy machine."""
 
@@ -89,7 +90,8 @@ def main() -> None:
         cluster = install(options)
         offer_tools(cluster, image=options.image)
         with forwarded(cluster) as url:
-            os.environ["MCPTASKS_SERVER"] = url
+            os.environ |= {"MCPTASKS_SERVER": url, "KUBECONFIG": cluster.kubeconfig}
+            os.environ["PATH"] = os.pathsep.join((str(Path(cluster.kubectl).parent), os.environ["PATH"]))
             call_tools(cluster)
             train(cluster)
             deploy(cluster)
@@ -207,30 +209,39 @@ def train(cluster: Cluster) -> None:
 
 
 def deploy(cluster: Cluster) -> None:
-    """A deployment that waits until it is approved: by its client, then by somebody with kubectl."""
-    heading("deploy-shop: it waits for an approval, which its MCP client gives")
-    by_the_client = client("deploy-shop", "version=1.1", "--accept", "approve", "approved:=true")
-    expect(by_the_client.code == 0, "it is approved, and deployed")
+    """A deployment that waits until it is approved: by its client, then by people with kubectl."""
+    shop = ("call", "deploy-shop", "--argument")
+    heading("deploy-shop: it waits for an approval, which its caller brings along")
+    by_the_caller = mcptasks(*shop, "version=1.1", "--answer", "approve.approved=yes")
+    expect(by_the_caller.code == 0, "it is approved, and deployed")
     expect(deployed_version(cluster) == "1.1", "the shop runs the version 1.1")
 
-    heading("deploy-shop again: its client leaves the answer to others, and kubectl gives it")
+    heading("deploy-shop again: its caller leaves the answer to others, and kubectl gives it")
     asked: list[str] = []
 
     def approve_it(task: str) -> None:
         asked.append(task)
         approve(cluster, task)
 
-    by_kubectl = client("deploy-shop", "version=1.2", when_asked=approve_it)
+    by_kubectl = mcptasks(*shop, "version=1.2", "--leave-questions", when_asked=approve_it)
     expect(by_kubectl.code == 0 and json.loads(by_kubectl.out)["previous"] == "1.1", "it is approved, and deployed")
     record = cluster.get("mcptask", asked[0])["status"]["answers"]["approve"]
     expect((record["by"], record["road"]) == ("anna", "approver"), "it is on record that anna has approved it")
     expect(record["verified"] is True, "and the API server has made sure of that")
     expect(deployed_version(cluster) == "1.2", "the shop runs the version 1.2")
 
-    heading("deploy-shop a third time: declined")
-    declined = client("deploy-shop", "version=1.3", "--decline", "approve")
-    expect(declined.code == 1 and "declined" in declined.out, "nothing was deployed, and the result says so")
+    heading("deploy-shop a third time: an approver declines it, by the command line")
+    declined = mcptasks(*shop, "version=1.3", "--leave-questions", when_asked=lambda task: decline(cluster, task))
+    expect(declined.code == 1 and "declined by ben: not on a Friday" in declined.out, "nothing was deployed, and why")
     expect(deployed_version(cluster) == "1.2", "the shop still runs the version 1.2")
+
+
+def decline(cluster: Cluster, task: str) -> None:
+    """Decline as an approver, who needs no MCP client."""
+    approver = ("--approver", "--namespace", cluster.namespace, "--kubectl", APPROVER)
+    expect(mcptasks("questions", task, *approver).code == 0, "what is asked, whom, and until when, can be seen")
+    answered = mcptasks("answer", task, *approver, "approve", "--decline", "--reason", "not on a Friday")
+    expect(answered.code == 0, "ben has declined it")
 
 
 def approve(cluster: Cluster, task: str) -> None:
@@ -311,16 +322,15 @@ def forwarded(cluster: Cluster) -> Iterator[str]:
         process.wait()
 
 
-def mcptasks(*arguments: str, while_running: Callable[[str], None] | None = None) -> Call:
+def mcptasks(
+    *arguments: str,
+    while_running: Callable[[str], None] | None = None,
+    when_asked: Callable[[str], None] | None = None,
+) -> Call:
     """Run the command line: its status lines are shown as they come, its result after them."""
     say(f"$ mcptasks {shlex.join(arguments)}")
-    return _call([*MCPTASKS, *arguments], RUNNING, while_running)
-
-
-def client(*arguments: str, when_asked: Callable[[str], None] | None = None) -> Call:
-    """Run the example client, which can put questions before a person."""
-    say(f"$ python {CLIENT} {shlex.join(arguments)}")
-    return _call([sys.executable, str(ROOT / CLIENT), *arguments], ASKED, when_asked)
+    moment, then = (RUNNING, while_running) if when_asked is None else (ASKED, when_asked)
+    return _call([*MCPTASKS, *arguments], moment, then)
 
 
 def _call(command: Sequence[str], moment: re.Pattern[str], then: Callable[[str], None] | None) -> Call:

@@ -27,7 +27,7 @@ from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.programs import program
 from mcptasks_devcluster.services import services
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(300)]
 
 CHART: Final = Path(__file__).parents[3] / "charts" / "mcptasks"
 SECONDS: Final = 60

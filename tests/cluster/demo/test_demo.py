@@ -46,4 +46,4 @@ def test_the_demo_works_twice_in_a_row(demo_cluster: Any, kube: Kube) -> None:
         assert "--> while it waits, no pod of it is there" in ended.stdout
         assert "--> it is on record that anna has approved it" in ended.stdout
         assert "--> the shop runs the version 1.2" in ended.stdout
-        assert "--> nothing was deployed, and the result says so" in ended.stdout
+        assert "--> nothing was deployed, and why" in ended.stdout

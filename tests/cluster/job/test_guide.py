@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -22,7 +21,6 @@ def blocks(language: str) -> list[str]:
 
 
 async def test_the_commands_of_the_authors_guide_print_what_it_shows(shell: Callable[..., str], tmp_path: Path) -> None:
-    shutil.copy(ROOT / "examples" / "clients" / "call_and_answer.py", tmp_path)
     for block in (*blocks("python"), *blocks("yaml")):
         name = re.match(r"# (\S+)\n", block)
         assert name is not None
