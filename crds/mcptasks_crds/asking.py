@@ -5,6 +5,7 @@ An answer that does not count (see `answers`) leaves its question open under a n
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from .answers import refusal_of
@@ -29,6 +30,8 @@ class OpenQuestion:
     """Who may answer."""
     approvers: Approvers | None = None
     """Which users and groups may answer by the Kubernetes API."""
+    expires_at: datetime | None = None
+    """When an answer comes too late; None of a task that is not stored yet."""
 
 
 def open_questions(task: McpTask) -> dict[str, OpenQuestion]:
@@ -42,7 +45,7 @@ def open_questions(task: McpTask) -> dict[str, OpenQuestion]:
         return {}
     asked = {current_key(key, status.answers): question for key, question in asked_of_people(task).items()}
     return {
-        key: _as_open(question)
+        key: _as_open(question, task)
         for key, question in asked.items()
         if key not in status.answers and key not in spec.answers
     }
@@ -99,7 +102,7 @@ def is_being_stopped(task: McpTask) -> bool:
     return task.status.stopping is not None or task.spec.cancel_requested
 
 
-def _as_open(question: TaskQuestion | Question) -> OpenQuestion:
+def _as_open(question: TaskQuestion | Question, task: McpTask) -> OpenQuestion:
     who = question if isinstance(question, TaskQuestion) else None
     return OpenQuestion(
         message=question.message,
@@ -107,4 +110,12 @@ def _as_open(question: TaskQuestion | Question) -> OpenQuestion:
         model_may_answer=question.model_may_answer,
         answered_by=AnsweredBy.CALLER if who is None else who.answered_by,
         approvers=None if who is None else who.approvers,
+        expires_at=_expiry(question, task),
     )
+
+
+def _expiry(question: TaskQuestion | Question, task: McpTask) -> datetime | None:
+    if isinstance(question, Question):
+        return question.expires_at
+    created = task.metadata.creation_timestamp
+    return None if created is None else created + timedelta(seconds=question.expiry_seconds)

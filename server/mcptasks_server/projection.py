@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from mcp_types import jsonrpc
 
-from mcptasks_crds import jsontext, outcomes
+from mcptasks_crds import jsontext, names, outcomes
 from mcptasks_crds.asking import OpenQuestion, open_for_caller, open_questions
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
@@ -37,6 +37,10 @@ STATUS_OF: Final[Mapping[Phase | None, Status]] = MappingProxyType(
 """What a client sees of a phase; a task that lives is `input_required` where it has open questions."""
 
 _LOST: Final = "the task's result is not there any more"
+
+ANSWERED_BY: Final = f"{names.GROUP}/answeredBy"
+EXPIRES_AT: Final = f"{names.GROUP}/expiresAt"
+"""Beside a question, in its `_meta`: who may answer it, for people, and until when."""
 
 MIN_POLL_WHILE_ASKING_MS: Final = 5000
 """A task that waits for people is read from the API server itself, so it is polled less often."""
@@ -178,6 +182,10 @@ def _error(task: McpTask) -> wire.TaskFailure:
 
 
 def _input_request(question: OpenQuestion) -> wire.InputRequest:
+    others = "" if question.approvers is None else f", {question.approvers}"
+    meta = {ANSWERED_BY: f"the caller{others}"}
+    if question.expires_at is not None:
+        meta[EXPIRES_AT] = format_time(question.expires_at)
     return wire.InputRequest(
-        params=wire.FormParams(message=question.message, requested_schema=question.requested_schema)
+        params=wire.FormParams(message=question.message, requested_schema=question.requested_schema, meta=meta)
     )

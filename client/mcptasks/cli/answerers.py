@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from mcptasks.answering import Answerer, Answering
+from mcptasks.answering import Answering
 from mcptasks.forms.answers import Answer, FormError
 from mcptasks.questions import Question
 
@@ -34,10 +34,10 @@ class Answerers:
         self.is_asking = False
         """Whether a person is being asked, or has just let go of it."""
 
-    def answering(self, answerer: Answerer | None = None) -> Answering:
-        """Who answers; somebody else where one is named."""
+    def answering(self) -> Answering:
+        """Who answers."""
         return Answering(
-            answerer=answerer or self._answer,
+            answerer=self._answer,
             leaves=self._answers.leaves,
             on_dropped=lambda question: self._reporter.note(
                 f"{question.key} is not asked any more: somebody else has answered it, or its time is over."

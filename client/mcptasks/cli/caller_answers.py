@@ -1,9 +1,8 @@
 """`mcptasks answer` and `mcptasks questions` for the task's caller, by the MCP server."""
 
-from dataclasses import replace
 from typing import NoReturn
 
-from mcptasks.answering import answer_question
+from mcptasks.answering import Answering, answer_question
 from mcptasks.forms.answers import Answer
 from mcptasks.models import InputRequiredTask
 from mcptasks.questions import Question, questions_of
@@ -50,7 +49,11 @@ async def _answer(session: Session, task_id: str, wanted: Wanted) -> Exit:
             assert session.answers.lines is not None
             return await ask(question, session.answers.lines, server=session.server, refusal=refusal)
 
-        answering = replace(session.answerers().answering(answerer), on_dropped=_dropped)
+        def tell(question: Question, given: Answer) -> None:
+            session.reporter.note(f"Answered {question.key}: {given['action']}.")
+            session.printer.answered(task_id, question.key, given["action"])
+
+        answering = Answering(answerer=answerer, on_dropped=_dropped, on_answered=tell)
         handle = client.task(task_id)
         results = [await answer_question(handle, task, question, answering) for question in chosen]
     return Exit.COMPLETED if all(results) and results else Exit.INPUT_REQUIRED

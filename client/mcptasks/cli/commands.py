@@ -150,9 +150,11 @@ async def tools(session: Session, name: str | None) -> Exit:
 
 
 def run(command: Coroutine[Any, Any, Exit], *, reporter: Reporter) -> Exit:
-    """Run a command to its end."""
+    """Run a command to its end. Ctrl-C, where the command itself does not look after it, gives it up."""
     try:
         return asyncio.run(command)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
     finally:
         reporter.close()
 

@@ -96,6 +96,11 @@ class Printer:
             for line in lines_of(each, commands[each.key]):
                 self._line(line)
 
+    def answered(self, task_id: str, key: str, action: str) -> None:
+        """An answer that was given: one JSON document, or nothing."""
+        if self._output is Output.JSON:
+            self._json({"taskId": task_id, "key": key, "action": action})
+
     def approvals(self, found: Sequence[Mapping[str, Any]]) -> None:
         """What waits for approvers, as a table."""
         if self._output is Output.JSON:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
 JsonText = Annotated[str, PlainSerializer(orjson.Fragment, return_type=Any)]
@@ -59,6 +59,8 @@ class FormParams(Shape):
     mode: Literal["form"] = "form"
     message: str
     requested_schema: JsonText
+    meta: Annotated[Mapping[str, Any] | None, Field(alias="_meta")] = None
+    """Our own keys: who may answer, and until when."""
 
 
 class InputRequest(Shape):

@@ -126,6 +126,30 @@ async def test_ctrl_c_before_there_is_a_task_says_what_is_known(server: FakeServ
     assert "not known" in ended.err
 
 
+@pytest.mark.parametrize("verb", ["get", "questions", "answer", "result", "cancel"])
+async def test_ctrl_c_gives_up_what_only_looks(verb: str) -> None:
+    asked = asyncio.Event()
+
+    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        writers.append(writer)
+
+    writers: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    try:
+        process = await start(verb, "mt-1", "-s", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
+        await asked.wait()
+
+        process.send_signal(signal.SIGINT)
+        ended = await finish(process)
+    finally:
+        for writer in writers:
+            writer.close()
+        server.close()
+
+    assert (ended.code, ended.out, ended.err) == (130, "", "")
+
+
 async def test_a_refused_call_is_one_line_and_exit_code_1(server: FakeServer) -> None:
     ended = await finish(await start("call", "none", "-s", server.url))
 

@@ -57,9 +57,9 @@ class Screen:
     async def call(self, *words: str, **more: Any) -> Exit:
         return await commands.call(self.session(*words, **more), "ask", "{}", wait=True, limits=Limits())
 
-    async def answer(self, *words: str, **flags: bool) -> Exit:
+    async def answer(self, *words: str, output: Output = Output.TEXT, **flags: bool) -> Exit:
         said = {"accepts": False, "declines": False, "cancels": False} | flags
-        return await caller_answers.answer(self.session(), "mt-1", wanted_from(words, **said))
+        return await caller_answers.answer(self.session(output=output), "mt-1", wanted_from(words, **said))
 
     def answers(self) -> Any:
         return self.server.tasks["mt-1"].answers
@@ -255,6 +255,12 @@ async def test_a_question_is_answered(screen: Screen, words: list[str]) -> None:
     assert screen.answers() == {"go": YES}
     assert screen.err.getvalue() == "Answered go: accept.\n"
     assert screen.out.getvalue() == ""
+
+
+async def test_an_answer_that_was_given_is_a_json_document_where_that_is_wanted(screen: Screen) -> None:
+    await screen.answer("go", "sure=yes", output=Output.JSON)
+
+    assert json.loads(screen.out.getvalue()) == {"taskId": "mt-1", "key": "go", "action": "accept"}
 
 
 @pytest.mark.parametrize(("flag", "action"), [("declines", "decline"), ("cancels", "cancel")])

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcptasks.cli import asked as asked_words
 from mcptasks.cli.approving import commands, objects
 from mcptasks.cli.approving.commands import Office
 from mcptasks.cli.approving.kubectl import Kubectl, KubectlError, User
@@ -27,6 +28,7 @@ from mcptasks_crds import names, questions
 from mcptasks_crds.asking import open_questions
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import McpTask
+from mcptasks_server import projection
 
 FORM = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
 CREATED = "2026-11-30T12:00:00Z"
@@ -91,7 +93,7 @@ def test_what_waits_for_approvers_is_what_the_server_says(manifest: dict[str, An
     assert found.keys() == by_the_server.keys()
     for key, each in by_the_server.items():
         assert (found[key].message, json.dumps(found[key].form)) == (each.message, each.requested_schema)
-        assert found[key].approvers == str(each.approvers)
+        assert (found[key].approvers, found[key].expires_at) == (str(each.approvers), each.expires_at)
 
 
 def test_the_names_and_defaults_are_the_crds_own() -> None:
@@ -104,6 +106,10 @@ def test_the_names_and_defaults_are_the_crds_own() -> None:
         "mcptasks.dev/answeredBy": "deployers, carol",
         "mcptasks.dev/expiresAt": "2026-11-30T12:01:00Z",
     }
+
+
+def test_what_is_said_beside_a_question_has_the_servers_own_names() -> None:
+    assert (asked_words.ANSWERED_BY, asked_words.EXPIRES_AT) == (projection.ANSWERED_BY, projection.EXPIRES_AT)
 
 
 def test_a_task_that_somebody_wrote_by_hand_breaks_nothing() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcptasks_crds.base import Json
-from mcptasks_crds.times import format_time
+from mcptasks_crds.times import format_time, parse_time
 from mcptasks_server.errors import UnavailableError
 from mcptasks_server.testing import InMemoryTaskStore
 from mcptasks_server.testing.contract import ACCEPT, RESULT, over, questions
@@ -119,6 +119,8 @@ async def test_a_question_is_asked_until_it_is_answered_and_never_again(
     acknowledged = (await update(wire, task_id, {"two": {"action": "decline"}})).result
     done = await get(wire, task_id)
 
+    asked_at = store.objects[task_id]["status"]["report"]["questions"]["one"]["askedAt"]
+    expires_at = format_time(parse_time(asked_at) + timedelta(days=7))
     assert (asked["status"], set(asked["inputRequests"])) == ("input_required", {"one", "two"})
     assert asked["inputRequests"]["one"] == {
         "method": "elicitation/create",
@@ -126,6 +128,7 @@ async def test_a_question_is_asked_until_it_is_answered_and_never_again(
             "mode": "form",
             "message": "Sure?",
             "requestedSchema": {"type": "object", "properties": {"yes": {"type": "boolean"}}},
+            "_meta": {"mcptasks.dev/answeredBy": "the caller", "mcptasks.dev/expiresAt": expires_at},
         },
     }
     assert asked["pollIntervalMs"] == 5000

@@ -92,6 +92,7 @@ async def _answer(office: Office, task_id: str, wanted: Wanted, reason: str | No
             return Exit.INPUT_REQUIRED
         await office.kubectl.patch(task_id, patch_of(question.key, given, by=user.name, reason=reason))
         office.reporter.note(f"Answered {question.key} as {user.name}: {given['action']}.")
+        office.printer.answered(task_id, question.key, given["action"])
     return Exit.COMPLETED
 
 
