@@ -57,9 +57,10 @@ class Screen:
     async def call(self, *words: str, **more: Any) -> Exit:
         return await commands.call(self.session(*words, **more), "ask", "{}", wait=True, limits=Limits())
 
-    async def answer(self, *words: str, output: Output = Output.TEXT, **flags: bool) -> Exit:
+    async def answer(self, *words: str, as_json: bool = False, **flags: bool) -> Exit:
         said = {"accepts": False, "declines": False, "cancels": False} | flags
-        return await caller_answers.answer(self.session(output=output), "mt-1", wanted_from(words, **said))
+        session = self.session(output=Output.JSON if as_json else Output.TEXT)
+        return await caller_answers.answer(session, "mt-1", wanted_from(words, **said))
 
     def answers(self) -> Any:
         return self.server.tasks["mt-1"].answers
@@ -258,7 +259,7 @@ async def test_a_question_is_answered(screen: Screen, words: list[str]) -> None:
 
 
 async def test_an_answer_that_was_given_is_a_json_document_where_that_is_wanted(screen: Screen) -> None:
-    await screen.answer("go", "sure=yes", output=Output.JSON)
+    await screen.answer("go", "sure=yes", as_json=True)
 
     assert json.loads(screen.out.getvalue()) == {"taskId": "mt-1", "key": "go", "action": "accept"}
 
