@@ -131,7 +131,11 @@ class Operator:
         self.metrics.observe(
             "lease_transitions", "How often the Lease has changed hands.", lambda: self._right.transitions
         )
-        self.metrics.observe("tasks_queued", "Tasks that wait for their turn.", lambda: self.lines.waiting)
+        self.metrics.observe(
+            "tasks_queued",
+            "Tasks that wait for their turn.",
+            lambda: self.lines.waiting if self._right.holds() else 0,
+        )
         self.metrics.observe("queue_depth", "Keys that wait for a worker.", lambda: self.queue.depth)
         self.metrics.observe(
             "watch_lag_seconds", "Since when a watch owes what a listing showed.", lambda: self.drift.lag_seconds
