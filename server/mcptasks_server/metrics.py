@@ -82,6 +82,12 @@ class Metrics:
             ["source"],
             registry=self.registry,
         )
+        self.log_reads: Final = Counter(
+            "mcptasks_server_log_reads",
+            "Logs of tasks that were shown, by where they came from (`pod`, `kept`, or `none`: there was none).",
+            ["source"],
+            registry=self.registry,
+        )
         self.watch_lag: Final = Histogram(
             "mcptasks_server_watch_lag_seconds",
             "Time from a write's or a read's answer until the watch showed the same version.",

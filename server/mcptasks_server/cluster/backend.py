@@ -82,7 +82,7 @@ class Backend:
         self.services = Services(
             catalogue=KubeCatalogue(self._tools, on_change=lambda: notices.tell(Topic.TOOLS)),
             tasks=self._store,
-            logs=KubeLogs(kube, namespace=namespace, reads=self._reads),
+            logs=KubeLogs(kube, namespace=namespace, reads=self._reads, metrics=metrics),
             signer=signer or Signer.ephemeral(),
             notices=notices,
         )

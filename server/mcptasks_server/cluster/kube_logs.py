@@ -10,6 +10,7 @@ from mcptasks_crds.kube import PODS, Kind, KubeError, NotFoundError
 from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.podlogs import LogReader, Streams
 from mcptasks_crds.task import McpTask
+from mcptasks_server.metrics import Metrics
 from mcptasks_server.projection import is_over
 from mcptasks_server.tasklogs import NOT_STARTED, POD_GONE, LogSource, TaskLog, kept_log, no_log
 
@@ -47,20 +48,23 @@ class Tasks(Protocol):
 class KubeLogs:
     """Logs of the tasks of one namespace. See `TaskLogs` for what is promised."""
 
-    def __init__(self, kube: Pods, *, namespace: str, reads: Tasks) -> None:
+    def __init__(self, kube: Pods, *, namespace: str, reads: Tasks, metrics: Metrics) -> None:
         self._kube, self._namespace, self._reads = kube, namespace, reads
         self._reader = LogReader(cluster=kube, namespace=namespace, first_lines=FIRST_LINES)
         self._turns = asyncio.Semaphore(READS_AT_ONCE)
         self._readers = Coalescing(self._read)
+        self._counters = {source: metrics.log_reads.labels(source) for source in LogSource}
         self._log: Any = structlog.get_logger()
 
     async def read(self, task: McpTask) -> TaskLog:
         """The log: many readers of one task share a read."""
         try:
             async with asyncio.timeout(READ_SECONDS):
-                return await self._readers.get(task.metadata.name)
+                log = await self._readers.get(task.metadata.name)
         except TimeoutError:
-            return no_log(task, why=f"it could not be read within {READ_SECONDS:g} s: please try again")
+            log = no_log(task, why=f"it could not be read within {READ_SECONDS:g} s: please try again")
+        self._counters[log.source].inc()
+        return log
 
     async def _read(self, name: str) -> TaskLog:
         known = self._reads.known(name)

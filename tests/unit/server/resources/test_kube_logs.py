@@ -14,6 +14,7 @@ from mcptasks_crds.logtails import TAIL_BYTES
 from mcptasks_crds.task import McpTask
 from mcptasks_server.cluster import kube_logs
 from mcptasks_server.cluster.kube_logs import FIRST_LINES, READS_AT_ONCE, KubeLogs
+from mcptasks_server.metrics import Metrics
 from mcptasks_server.tasklogs import NOT_STARTED, POD_GONE, LogSource, TaskLog
 from mcptasks_server.testing.contract import over
 
@@ -109,11 +110,15 @@ def cluster() -> Cluster:
     return found
 
 
+def logs_of(cluster: Cluster, tasks: Tasks, metrics: Metrics | None = None) -> KubeLogs:
+    return KubeLogs(cluster, namespace="ns", reads=tasks, metrics=metrics or Metrics())
+
+
 async def log_of(cluster: Cluster, status: Json, *, fresh: Json | None = None) -> TaskLog:
     """The log of the task with that status; `fresh`: the status that the API server has."""
     task, there = task_of(status), task_of(status if fresh is None else fresh)
     tasks = Tasks(cached={TASK: task}, there={TASK: there})
-    return await KubeLogs(cluster, namespace="ns", reads=tasks).read(task)
+    return await logs_of(cluster, tasks).read(task)
 
 
 async def test_a_living_tasks_log_is_its_pods_so_far_by_two_requests(cluster: Cluster) -> None:
@@ -263,13 +268,14 @@ async def test_a_node_that_does_not_answer_is_not_waited_for(cluster: Cluster) -
 
 
 async def test_many_readers_of_one_log_share_their_reads(cluster: Cluster) -> None:
-    task = task_of(RUNNING)
-    logs = KubeLogs(cluster, namespace="ns", reads=Tasks(cached={TASK: task}, there={TASK: task}))
+    task, metrics = task_of(RUNNING), Metrics()
+    logs = logs_of(cluster, Tasks(cached={TASK: task}, there={TASK: task}), metrics)
 
     read = await asyncio.gather(*(logs.read(task) for _ in range(50)))
 
     assert {log.text[:4] for log in read} == {"one\n"}
     assert len(cluster.requests) <= 2 * 2, "a read that is under way, and one more"
+    assert metrics.registry.get_sample_value("mcptasks_server_log_reads_total", {"source": "pod"}) == 50
 
 
 async def test_only_some_logs_are_read_at_once(cluster: Cluster) -> None:
@@ -278,7 +284,7 @@ async def test_only_some_logs_are_read_at_once(cluster: Cluster) -> None:
         name = "mt-" + f"{number:b}".replace("0", "a").replace("1", "b").rjust(26, "c")
         tasks[name] = task_of(RUNNING | {"job": {**RUNNING["job"], "name": name, "podName": name}}, name=name)
         cluster.pods[name], cluster.logs[name, "main"] = pod_of(name), name.encode()
-    logs = KubeLogs(cluster, namespace="ns", reads=Tasks(cached=tasks, there=tasks))
+    logs = logs_of(cluster, Tasks(cached=tasks, there=tasks))
 
     read = await asyncio.gather(*(logs.read(task) for task in tasks.values()))
 
