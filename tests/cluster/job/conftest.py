@@ -1,6 +1,5 @@
 """The product as people install it, tools whose programs use `mcptasks.job`, and an image that has no Python."""
 
-import asyncio
 import hashlib
 import io
 import json
@@ -12,125 +11,50 @@ import sys
 import tarfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 import pytest
 
-from mcptasks_crds.kube import Kube
-from mcptasks_devcluster.crds import install_crds
 from mcptasks_devcluster.forwarding import forwarded
 from mcptasks_devcluster.productimage.building import build_image, image_name
 from mcptasks_devcluster.programs import program
+from mcptasks_devcluster.releases import PORT, SECONDS, Release, installed
 from mcptasks_server.testing.wire import Wire
 
-ROOT: Final = Path(__file__).parents[3]
 TAG: Final = "test"
 NAMESPACE: Final = "job-test"
 RELEASE: Final = "job"
-PORT: Final = 8080
-SECONDS: Final = 300
 SHELL_IMAGE: Final = "docker.io/library/mcptasks-test-shell:1"
 SHELL_PROGRAMS: Final = ("sh", "curl", "cat", "sleep")
 _LIBRARY: Final = re.compile(r"(/\S+) \(0x")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Release:
-    """A release that runs."""
-
-    kubeconfig: Path
-
-    def kubectl(self, *arguments: str, given: str | None = None) -> str:
-        """What kubectl says, in the release's namespace."""
-        return self._run(program("kubectl"), *arguments, "--namespace", NAMESPACE, given=given)
-
-    def helm(self, *arguments: str) -> str:
-        """What helm says, in the release's namespace."""
-        return self._run(program("helm"), *arguments, "--namespace", NAMESPACE)
-
-    def task(self, task_id: str) -> dict[str, Any]:
-        """The object behind a task."""
-        found: dict[str, Any] = json.loads(self.kubectl("get", "mcptask", task_id, "--output", "json"))
-        return found
-
-    def scale_servers(self, replicas: int) -> None:
-        """So many servers, and no fewer pods that are ready."""
-        deployment = f"deployment/{RELEASE}-mcptasks-server"
-        self.kubectl("scale", deployment, f"--replicas={replicas}")
-        if replicas:
-            self.kubectl("rollout", "status", deployment, f"--timeout={SECONDS}s")
-        else:
-            selector = f"app.kubernetes.io/instance={RELEASE},app.kubernetes.io/component=server"
-            self.kubectl("wait", "--for=delete", "pod", "--selector", selector, f"--timeout={SECONDS}s")
-
-    def server(self) -> str:
-        """The name of a server's pod."""
-        selector = f"app.kubernetes.io/instance={RELEASE},app.kubernetes.io/component=server"
-        found = json.loads(self.kubectl("get", "pods", "--selector", selector, "--output", "json"))["items"]
-        ready = [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
-        return str(ready[0]["metadata"]["name"])
-
-    def tool(self, name: str, container: dict[str, Any], **spec: Any) -> None:
-        """Offer a tool."""
-        manifest = {
-            "apiVersion": "mcptasks.dev/v1alpha1",
-            "kind": "McpTool",
-            "metadata": {"name": name},
-            "spec": {
-                "description": "A test's tool.",
-                "job": {"template": {"spec": {"containers": [{"name": "tool", **container}]}}},
-                **spec,
-            },
-        }
-        self.kubectl("apply", "--filename", "-", given=json.dumps(manifest))
-        self.kubectl("wait", "--for=condition=Ready", "--timeout=60s", f"mcptool/{name}")
-
-    def _run(self, *words: str, given: str | None = None) -> str:
-        done = subprocess.run(
-            words,
-            env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
-            input=given,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-        )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+def scale_servers(release: Release, replicas: int) -> None:
+    """So many servers, and no fewer pods that are ready."""
+    deployment = f"deployment/{RELEASE}-mcptasks-server"
+    release.kubectl("scale", deployment, f"--replicas={replicas}")
+    if replicas:
+        release.kubectl("rollout", "status", deployment, f"--timeout={SECONDS}s")
+    else:
+        release.kubectl("wait", "--for=delete", "pod", "--selector", release.of_servers, f"--timeout={SECONDS}s")
 
 
 @pytest.fixture(scope="session")
 def release(cluster: Any) -> Iterator[Release]:
-    """The chart with its defaults, in a namespace that admits restricted pods alone."""
+    """The chart with its defaults."""
     cluster.load_docker_image(str(build_image("runtime", tag=TAG)))
-    found = Release(kubeconfig=Path(cluster.kubeconfig_path).absolute())
-    asyncio.run(_install_crds(found.kubeconfig))
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
-    chart = ["upgrade", "--install", RELEASE, str(ROOT / "charts" / "mcptasks"), "--wait", "--timeout", "180s"]
-    try:
-        found.kubectl("apply", "--filename", "-", given=json.dumps(namespace))
-        found.helm(*chart, "--set", f"image.tag={TAG},crds.install=false,logLevel=debug")
-        yield found
-    finally:
-        found.helm("uninstall", RELEASE, "--ignore-not-found", "--wait")
-        found.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
-
-
-async def _install_crds(kubeconfig: Path) -> None:
-    async with await Kube.connect(kubeconfig=kubeconfig) as kube:
-        await install_crds(kube)
+    values = {"image.tag": TAG, "logLevel": "debug"}
+    with installed(RELEASE, namespace=NAMESPACE, kubeconfig=Path(cluster.kubeconfig_path), values=values) as release:
+        yield release
 
 
 @pytest.fixture
 async def server_url(release: Release) -> AsyncIterator[str]:
     """Where one of the servers is."""
     async with AsyncExitStack() as stack:
-        way = forwarded(release.server(), PORT, kubeconfig=release.kubeconfig, namespace=NAMESPACE)
+        way = forwarded(release.servers()[0], PORT, kubeconfig=release.kubeconfig, namespace=NAMESPACE)
         yield f"{await stack.enter_async_context(way)}/mcp"
 
 

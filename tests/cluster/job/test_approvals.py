@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from mcptasks_devcluster.errors import CommandError
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.testing.wire import WITH_FORMS, Wire
 
@@ -90,9 +91,9 @@ async def test_what_runs_after_an_approval_what_never_does_and_who_is_on_record(
         assert pods_of(release, task_id) == []
 
     # Nobody else, and nobody in another's name; the API server says why.
-    with pytest.raises(AssertionError, match="not among the approvers"):
+    with pytest.raises(CommandError, match="not among the approvers"):
         await patched(release, approved, "approve", "carol2", "deployers2", "system:masters", response=YES)
-    with pytest.raises(AssertionError, match="by must be bob"):
+    with pytest.raises(CommandError, match="by must be bob"):
         await patched(release, approved, "approve", "bob", "deployers", by="carol", response=YES)
 
     await patched(release, approved, "approve", "bob", "deployers", response=YES)
@@ -104,7 +105,7 @@ async def test_what_runs_after_an_approval_what_never_does_and_who_is_on_record(
 
     # A pod's own question is its caller's: an approver's answer to it is refused.
     await until(wire, approved, lambda seen: seen["status"] == "input_required", what="the program asks")
-    with pytest.raises(AssertionError, match="not among the approvers of that question"):
+    with pytest.raises(CommandError, match="not among the approvers of that question"):
         await patched(release, approved, "way", "bob", "deployers", response=json.dumps({"action": "decline"}))
     answers = {"way": {"action": "accept", "content": {"answer": "gently"}}}
     params = {"taskId": approved, "inputResponses": answers}

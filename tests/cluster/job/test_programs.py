@@ -11,14 +11,15 @@ import pytest
 
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.forwarding import forwarded
+from mcptasks_devcluster.releases import PORT, Release
 from mcptasks_server.testing.wire import WITH_FORMS, Wire
+
+from .conftest import NAMESPACE, scale_servers
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
 ROOT: Final = Path(__file__).parents[3]
 OPEN: Final = {"type": "object"}
-PORT: Final = 8080
-NAMESPACE: Final = "job-test"
 RED: Final = {"action": "accept", "content": {"answer": "red"}}
 MakeTool = Callable[..., None]
 
@@ -113,7 +114,7 @@ async def test_an_exception_is_a_tool_error_in_its_words(wire: Wire, python_tool
 
 
 async def test_a_cancel_ends_a_program_at_once_and_lets_it_clean_up(
-    wire: Wire, python_tool: MakeTool, release: Any
+    wire: Wire, python_tool: MakeTool, release: Release
 ) -> None:
     python_tool("stop", STOP)
     task_id = await begin(wire, "stop")
@@ -129,7 +130,9 @@ async def test_a_cancel_ends_a_program_at_once_and_lets_it_clean_up(
     assert "Traceback" not in log
 
 
-async def test_servers_that_are_away_for_a_while_lose_nothing(release: Any, wire: Wire, python_tool: MakeTool) -> None:
+async def test_servers_that_are_away_for_a_while_lose_nothing(
+    release: Release, wire: Wire, python_tool: MakeTool
+) -> None:
     python_tool("patient", WORK, inputSchema=OPEN)
     task_id = await begin(wire, "patient", steps=30)
     await until(wire, task_id, "working")
@@ -138,17 +141,17 @@ async def test_servers_that_are_away_for_a_while_lose_nothing(release: Any, wire
         return bool(release.task(task_id)["status"].get("report", {}).get("progress", {}).get("progress", 0) >= 2)
 
     await eventually(runs, what="it has told how far it is", timeout_seconds=120)
-    await asyncio.to_thread(release.scale_servers, 0)
+    await asyncio.to_thread(scale_servers, release, 0)
     stood = release.task(task_id)["status"]["report"]["progress"]["progress"]
     await asyncio.sleep(5)  # the endpoint is away, which is what is tried here
     assert release.task(task_id)["status"]["report"]["progress"]["progress"] == stood
-    await asyncio.to_thread(release.scale_servers, 2)
+    await asyncio.to_thread(scale_servers, release, 2)
 
     async def asks() -> bool:
         return "colour" in release.task(task_id)["status"].get("report", {}).get("questions", {})
 
     await eventually(asks, what="it asks", timeout_seconds=120)
-    way = forwarded(release.server(), PORT, kubeconfig=release.kubeconfig, namespace=NAMESPACE)
+    way = forwarded(release.servers()[0], PORT, kubeconfig=release.kubeconfig, namespace=NAMESPACE)
     async with way as url, aiohttp.ClientSession() as session:
         await answer(Wire(session, f"{url}/mcp"), task_id, colour={"action": "decline"})
 
@@ -164,7 +167,7 @@ async def test_servers_that_are_away_for_a_while_lose_nothing(release: Any, wire
 
 @pytest.mark.parametrize(("go", "text"), [(True, "went on"), (False, "stopped after three steps")])
 async def test_a_shell_script_with_curl_does_the_same_where_there_is_no_python(
-    wire: Wire, release: Any, shell_image: str, go: bool, text: str
+    wire: Wire, release: Release, shell_image: str, go: bool, text: str
 ) -> None:
     page = (ROOT / "docs" / "jobs.md").read_text("utf-8")
     (script,) = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.releases import Release
 from mcptasks_server.testing.wire import WITH_FORMS, WITH_TASKS, Wire
+
+from .conftest import client_of, offer
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -42,8 +45,8 @@ def texts(task: dict[str, Any]) -> list[str]:
     return [part["text"] for part in task["result"]["content"]]
 
 
-async def test_a_pods_progress_question_and_result_reach_the_client(wire: Wire, release: Any) -> None:
-    release.tool("work", job="work")
+async def test_a_pods_progress_question_and_result_reach_the_client(wire: Wire, release: Release) -> None:
+    offer(release, "work", job="work")
     task_id = await begin(wire, "work", steps=6)
     messages: list[str] = []
 
@@ -65,8 +68,8 @@ async def test_a_pods_progress_question_and_result_reach_the_client(wire: Wire, 
     assert done["result"]["structuredContent"] == {"n": 1.0}
 
 
-async def test_a_held_call_is_told_its_pods_progress(wire: Wire, release: Any) -> None:
-    release.tool("held-flood", job="flood", taskSupport="forbidden")
+async def test_a_held_call_is_told_its_pods_progress(wire: Wire, release: Release) -> None:
+    offer(release, "held-flood", job="flood", taskSupport="forbidden")
 
     params = {"name": "held-flood", "arguments": {}}
     answer = await wire.call("tools/call", params, capabilities={}, meta={"progressToken": "p"})
@@ -77,8 +80,8 @@ async def test_a_held_call_is_told_its_pods_progress(wire: Wire, release: Any) -
     assert int(answer.result["content"][0]["text"]) >= 20
 
 
-async def test_a_listening_client_is_pushed_progress_and_result(wire: Wire, release: Any) -> None:
-    release.tool("pushed", job="flood")
+async def test_a_listening_client_is_pushed_progress_and_result(wire: Wire, release: Release) -> None:
+    offer(release, "pushed", job="flood")
     task_id = await begin(wire, "pushed")
     asked = {"notifications": {"taskIds": [task_id]}}
     seen: list[dict[str, Any]] = []
@@ -90,8 +93,8 @@ async def test_a_listening_client_is_pushed_progress_and_result(wire: Wire, rele
     assert any(each.get("statusMessage", "").isdigit() for each in seen)
 
 
-async def test_a_pod_reads_its_task(wire: Wire, release: Any) -> None:
-    release.tool("read", job="read")
+async def test_a_pod_reads_its_task(wire: Wire, release: Release) -> None:
+    offer(release, "read", job="read")
     done = await until(wire, task_id := await begin(wire, "read", steps=7), "completed", "failed")
 
     said = json.loads(texts(done)[0])
@@ -99,8 +102,8 @@ async def test_a_pod_reads_its_task(wire: Wire, release: Any) -> None:
     assert (said["tool"], said["arguments"], said["cancelRequested"]) == ("read", {"steps": 7}, False)
 
 
-async def test_a_result_ends_the_pod_that_would_go_on(wire: Wire, release: Any) -> None:
-    release.tool("linger", job="linger")
+async def test_a_result_ends_the_pod_that_would_go_on(wire: Wire, release: Release) -> None:
+    offer(release, "linger", job="linger")
     done = await until(wire, task_id := await begin(wire, "linger"), "completed", "failed")
 
     assert texts(done) == ["given"]
@@ -112,15 +115,15 @@ async def test_a_result_ends_the_pod_that_would_go_on(wire: Wire, release: Any) 
     await eventually(is_gone, what="the pod has ended", timeout_seconds=60)
 
 
-async def test_a_question_that_nobody_answers_is_cancelled_for_the_pod(wire: Wire, release: Any) -> None:
-    release.tool("expire", job="expire")
+async def test_a_question_that_nobody_answers_is_cancelled_for_the_pod(wire: Wire, release: Release) -> None:
+    offer(release, "expire", job="expire")
     done = await until(wire, await begin(wire, "expire"), "completed", "failed")
 
     assert json.loads(texts(done)[0])["answer"] == {"action": "cancel"}
 
 
-async def test_the_run_limit_stands_still_while_a_pod_waits_for_its_answer(wire: Wire, release: Any) -> None:
-    release.tool("limited", job="work", timeoutSeconds=8)
+async def test_the_run_limit_stands_still_while_a_pod_waits_for_its_answer(wire: Wire, release: Release) -> None:
+    offer(release, "limited", job="work", timeoutSeconds=8)
     task_id = await begin(wire, "limited", steps=1)
     await until(wire, task_id, "input_required")
     await asyncio.sleep(10)  # longer than the limit: time is what is tried here
@@ -134,22 +137,22 @@ async def test_the_run_limit_stands_still_while_a_pod_waits_for_its_answer(wire:
     assert job["spec"]["activeDeadlineSeconds"] > 600_000  # seven days, in which somebody may answer
 
 
-async def test_a_pod_cannot_speak_for_another_task_and_has_no_rights(wire: Wire, release: Any) -> None:
-    release.tool("lie", job="lie")
+async def test_a_pod_cannot_speak_for_another_task_and_has_no_rights(wire: Wire, release: Release) -> None:
+    offer(release, "lie", job="lie")
     done = await until(wire, await begin(wire, "lie"), "completed", "failed")
 
     assert json.loads(texts(done)[0]) == [[403, 403], False]
 
 
-async def test_parts_come_before_a_result_that_is_a_file(wire: Wire, release: Any) -> None:
-    release.tool("level-one", job="level_one")
+async def test_parts_come_before_a_result_that_is_a_file(wire: Wire, release: Release) -> None:
+    offer(release, "level-one", job="level_one")
     done = await until(wire, await begin(wire, "level-one"), "completed", "failed")
 
     assert texts(done) == ["first", "second"]
 
 
-async def test_servers_that_are_killed_in_the_middle_lose_nothing(release: Any, wire: Wire) -> None:
-    release.tool("survive", job="work")
+async def test_servers_that_are_killed_in_the_middle_lose_nothing(release: Release, wire: Wire) -> None:
+    offer(release, "survive", job="work")
     task_id = await begin(wire, "survive", steps=20)
     await until(wire, task_id, "working")
     before = release.servers()
@@ -169,7 +172,7 @@ async def test_servers_that_are_killed_in_the_middle_lose_nothing(release: Any, 
 
     await eventually(asks, what="the pod asks", timeout_seconds=90)
     answers = {"taskId": task_id, "inputResponses": {"go": ACCEPT}}
-    async with release.client() as client:  # the one before has lost its server
+    async with client_of(release) as client:  # the one before has lost its server
         assert (await client.call("tasks/update", answers, capabilities=WITH_FORMS)).status == 200
 
     async def is_over() -> bool:
