@@ -92,7 +92,15 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
         sys.setswitchinterval(SWITCH_SECONDS)
     async with await Kube.connect(kubeconfig=settings.kubeconfig, context=settings.context) as kube:
         needed = (*RIGHTS, *(FOR_LARGE_RESULTS if settings.large_results else ()))
-        backend = Backend(kube, namespace=settings.namespace, metrics=metrics, signer=signer, needed=needed)
+        backend = Backend(
+            kube,
+            namespace=settings.namespace,
+            metrics=metrics,
+            signer=signer,
+            needed=needed,
+            max_tasks=settings.max_tasks,
+            max_arguments_bytes=settings.max_arguments_bytes,
+        )
         health = Health(ready=backend.what_is_missing, live=backend.what_is_broken)
         app = create_app(
             with_packs(backend.services, packs),

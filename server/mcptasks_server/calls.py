@@ -7,7 +7,7 @@ import orjson
 from mcp_types import CallToolRequestParams
 
 from mcptasks_crds.arguments import EMPTY
-from mcptasks_crds.limits import ARGUMENTS_BYTES, KIB
+from mcptasks_crds.limits import KIB
 
 from .dispatch import Services, parsed
 from .doors import Refused, door_of, door_without_tool
@@ -81,10 +81,12 @@ async def _run_as_task(
     if TASK_CLAIM in exchange.claims:  # its first round was checked, by the tool as it was
         return await go_on(services, exchange, door)
     exchange.check_mirrored(tool.mirrored, arguments)
-    if len(source.encode()) > ARGUMENTS_BYTES:
+    most = services.max_arguments_bytes
+    if len(source.encode()) > most:
+        size = f"{most // KIB} KiB" if most % KIB == 0 else f"{most} bytes"
         return tool_error(
             exchange,
-            f"The arguments are larger than {ARGUMENTS_BYTES // KIB} KiB of JSON, the most a task can take: "
+            f"The arguments are larger than {size} of JSON, the most a task can take: "
             "hand over large data by reference, such as a URL or a file's name",
         )
     if problem := _problem(tool, arguments):

@@ -10,6 +10,8 @@ from typing import Any, Final, Protocol, TypeVar
 from mcp_types import SERVER_INFO_META_KEY
 from pydantic import BaseModel, ValidationError
 
+from mcptasks_crds.limits import ARGUMENTS_BYTES
+
 from .background import Background
 from .caller import Caller
 from .errors import InvalidParamsError, RpcError
@@ -50,6 +52,8 @@ class Services:
     """What is under way, counted."""
     companions: tuple[InlineTool, ...] = ()
     """The server's own tools, by which a client without tasks goes on with one (see `companions`)."""
+    max_arguments_bytes: int = ARGUMENTS_BYTES
+    """How large a call's arguments may be, as JSON text."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process was told to end: what is held then ends by itself, in time and with nothing lost."""
 

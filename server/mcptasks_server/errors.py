@@ -160,3 +160,11 @@ class UnavailableError(RpcError):
 
 class RefusedError(RpcError):
     """The cluster does not take it, and will not take it as it is."""
+
+
+class LimitReachedError(RpcError):
+    """There is no room for one task more: nothing was made, and it may work later."""
+
+    def __init__(self, message: str, *, reason: str, limit: str) -> None:
+        """`reason`: in one word, for programs; `limit`: the field or value by which it is set."""
+        super().__init__(message, data={"reason": str(reason), "limit": limit})

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mcptasks_crds.limits import ARGUMENTS_BYTES
+
+from .cluster.admission import DEFAULT_MAX_TASKS
 from .toolpack.running import DEFAULT_THREADS
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -34,6 +37,10 @@ class Settings:
     """How much progress is written to the namespace's tasks, by all replicas together."""
     large_results: bool
     """Whether results are kept that are too large for their tasks."""
+    max_tasks: int
+    """How many tasks the namespace keeps at most; beyond that, calls are refused."""
+    max_arguments_bytes: int
+    """How large a call's arguments may be, as JSON text."""
     allowed_hosts: frozenset[str]
     allowed_origins: frozenset[str]
     max_body_bytes: int
@@ -67,6 +74,10 @@ def settings_from(environment: Mapping[str, str], *, namespace_file: Path = NAME
         task_port=_number(given, "MCPTASKS_TASK_PORT", 8082, least=0, most=65_535),
         progress_writes_per_second=_number(given, "MCPTASKS_PROGRESS_WRITES_PER_SECOND", 50, least=1, most=1_000),
         large_results=_switch(given, "MCPTASKS_LARGE_RESULTS", default=True),
+        max_tasks=_number(given, "MCPTASKS_MAX_TASKS", DEFAULT_MAX_TASKS, least=1, most=10_000_000),
+        max_arguments_bytes=_number(
+            given, "MCPTASKS_MAX_ARGUMENTS_BYTES", ARGUMENTS_BYTES, least=1024, most=ARGUMENTS_BYTES
+        ),
         allowed_hosts=frozenset(name.lower().rstrip(".") for name in _names(given, "MCPTASKS_ALLOWED_HOSTS")),
         allowed_origins=frozenset(name.rstrip("/") for name in _names(given, "MCPTASKS_ALLOWED_ORIGINS")),
         tokens_file=_tokens_file(given),

@@ -136,6 +136,8 @@ class JobCall:
             arguments=self.source,
             retention_seconds=tool.retention_seconds,
             poll_interval_ms=tool.poll_interval_ms,
+            running_limit=tool.running_limit,
+            queued_limit=tool.queued_limit,
             name=None if identity is None else identity.name,
             arguments_digest=None if identity is None else identity.arguments_digest,
             questions={**plan.first, **plan.by_task},

@@ -51,6 +51,10 @@ class NewTask:
     """A JSON object, as the client wrote it."""
     retention_seconds: int
     poll_interval_ms: int
+    running_limit: int | None = None
+    """How many of the tool's tasks may run at the same time; None: as many as are called."""
+    queued_limit: int | None = None
+    """How many may wait."""
     name: str | None = None
     """The task's id, where it is derived from the call's idempotency key; a random one otherwise."""
     arguments_digest: str | None = None
@@ -97,6 +101,7 @@ class TaskStore(Protocol):
 
         Raises:
             OtherCallError: the name was given, and is another call's.
+            LimitReachedError: the tool's queue, or the namespace, is full. Nothing was made.
             RefusedError: the store does not take it.
         """
         ...

@@ -63,6 +63,10 @@ class JobTool(Tool):
     """What is asked before the pod starts."""
     output_schema: Mapping[str, Any] | None = None
     """The schema of its structured results, as its author wrote it."""
+    running_limit: int | None = None
+    """How many of its tasks may run at the same time; None: as many as are called."""
+    queued_limit: int | None = None
+    """How many may wait; None: it has no queue."""
 
     @property
     def task_support(self) -> TaskSupport:
@@ -124,6 +128,8 @@ def make_tool(resource: McpTool) -> JobTool:
         hold_seconds=spec.held_seconds,
         questions=as_asked(spec.questions),
         output_schema=spec.output_schema,
+        running_limit=spec.running_limit,
+        queued_limit=spec.queued_limit,
         access=spec.access,
     )
 

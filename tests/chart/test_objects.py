@@ -258,6 +258,7 @@ def test_operator_and_server_understand_what_they_are_told(
     assert server.allowed_origins == {"https://chat.example.com"}
     assert server.require_task_name_header is False
     assert (server.task_port, server.progress_writes_per_second, server.large_results) == (8082, 20, False)
+    assert (server.max_tasks, server.max_arguments_bytes) == (500, 65536)
 
 
 def test_numbers_reach_the_server_as_they_were_written(render: Callable[..., Any]) -> None:

@@ -11,6 +11,7 @@ import structlog
 
 from mcptasks_crds.installation import Right
 from mcptasks_crds.kube import TASKS, TOOLS, Kube, KubeError
+from mcptasks_crds.limits import ARGUMENTS_BYTES
 from mcptasks_crds.selfcheck import SelfCheck
 from mcptasks_crds.tool import McpTool
 from mcptasks_server.dispatch import Services
@@ -20,6 +21,7 @@ from mcptasks_server.rights import RIGHTS
 from mcptasks_server.signing import Signer
 from mcptasks_server.watching import Topic, Watches
 
+from .admission import DEFAULT_MAX_TASKS, Admission
 from .kube_catalogue import KubeCatalogue
 from .kube_logs import KubeLogs
 from .kube_reports import KubeReports
@@ -51,8 +53,13 @@ class Backend:
         metrics: Metrics,
         signer: Signer | None = None,
         needed: Sequence[Right] = RIGHTS,
+        max_tasks: int = DEFAULT_MAX_TASKS,
+        max_arguments_bytes: int = ARGUMENTS_BYTES,
     ) -> None:
-        """`signer`: with the keys that all replicas share; without one, a key of its own."""
+        """`signer`: with the keys that all replicas share; without one, a key of its own.
+
+        `max_tasks`: how many tasks the namespace keeps at most; `max_arguments_bytes`: the most of a call's arguments.
+        """
         self._kube, self._namespace = kube, namespace
         self._tools: Reflector[McpTool] = Reflector(
             kube, TOOLS, namespace=namespace, parse=McpTool.model_validate, metrics=metrics
@@ -63,14 +70,16 @@ class Backend:
         self._tasks.cache.listeners.append(lambda name, _before, _after: self._watches.tell(name))
         self.results = SecretResults(kube, namespace=namespace)
         """Where results are kept that are too large for their tasks."""
+        index = TaskIndex(self._tasks.cache)
         self._store = KubeTaskStore(
             kube,
             namespace=namespace,
             reads=self._reads,
-            index=TaskIndex(self._tasks.cache),
+            index=index,
             watches=self._watches,
             withdrawals=Withdrawals(kube, namespace=namespace),
             results=self.results,
+            admission=Admission(index, max_tasks=max_tasks),
             metrics=metrics,
             clock=lambda: datetime.now(UTC),
         )
@@ -85,6 +94,7 @@ class Backend:
             logs=KubeLogs(kube, namespace=namespace, reads=self._reads, metrics=metrics),
             signer=signer or Signer.ephemeral(),
             notices=notices,
+            max_arguments_bytes=max_arguments_bytes,
         )
         self._check = SelfCheck(kube=kube, namespace=namespace, service="server", needed=needed)
         self._wrong = "the installation was not looked at yet"

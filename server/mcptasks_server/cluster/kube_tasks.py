@@ -24,6 +24,7 @@ from mcptasks_server.tasks import Changes, NewTask, TaskNotFoundError
 from mcptasks_server.tasks import held_at as held_at_of
 from mcptasks_server.watching import Watches
 
+from .admission import Admission
 from .cancelled_requests import CancelledRequests
 from .manifests import arguments_secret, needs_secret, task_manifest
 from .patience import UNREACHABLE, persist
@@ -54,11 +55,13 @@ class KubeTaskStore:
         watches: Watches,
         withdrawals: Withdrawals,
         results: LargeResults,
+        admission: Admission,
         metrics: Metrics,
         clock: Callable[[], datetime],
     ) -> None:
         self._kube, self._namespace, self._reads, self._index = kube, namespace, reads, index
-        self._watches, self._withdrawals, self._metrics, self._clock = watches, withdrawals, metrics, clock
+        self._watches, self._withdrawals, self._admission = watches, withdrawals, admission
+        self._metrics, self._clock = metrics, clock
         self._results = results
         self._lookups = RequestLookups(reads.fetch)
         self._cancelled = CancelledRequests(self._cancel_unless_handed_out, clock=clock)
@@ -68,14 +71,15 @@ class KubeTaskStore:
     async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
         """Create the McpTask, then the Secret of its arguments where it needs one."""
         name = new.name or names.new_task_id()
-        try:
-            document = await persist(lambda: self._create(name, new, caller=caller))
-        except (UnavailableError, RefusedError, asyncio.CancelledError):
-            # It may have been created all the same: an answer can be lost, and so can the client that waits for it.
-            if new.name is None:
-                self._withdrawals.begin(name)
-            raise
-        task = self._reads.learn(document)
+        with self._admission.of(new):
+            try:
+                document = await persist(lambda: self._create(name, new, caller=caller))
+            except (UnavailableError, RefusedError, asyncio.CancelledError):
+                # It may have been created all the same: an answer can be lost, and so can the client that waits for it.
+                if new.name is None:
+                    self._withdrawals.begin(name)
+                raise
+            task = self._reads.learn(document)
         self._metrics.tasks_created.inc()
         self._log.info("task created", task=name, tool=new.tool, caller=caller.name)
         return task

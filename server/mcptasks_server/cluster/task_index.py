@@ -1,11 +1,16 @@
-"""Which tasks a caller has, and which one a request made: kept up with each change of the cache. Pure."""
+"""Which tasks a caller has, which one a request made, and how many of a tool are not over. Pure.
+
+Kept up with each change of the cache.
+"""
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 
 from mcptasks_crds import names
 from mcptasks_crds.task import McpTask
+from mcptasks_server.projection import is_over
 
 from .object_cache import ObjectCache
 from .seen_task import SeenTask
@@ -17,11 +22,21 @@ class TaskIndex:
     """The names of the tasks in a cache, by who and what made them."""
 
     def __init__(self, cache: ObjectCache[SeenTask]) -> None:
+        self._cache = cache
+        self._live: Counter[str] = Counter()
         self._by_caller: dict[str, list[_Entry]] = {}
         self._by_request: dict[str, str] = {}
         self.listeners: list[Callable[[McpTask], object]] = []
         """Who is told of each task that is new or has changed; must neither raise nor wait."""
         cache.listeners.append(self._changed)
+
+    def __len__(self) -> int:
+        """How many tasks there are."""
+        return len(self._cache)
+
+    def live_of(self, tool: str) -> int:
+        """How many tasks of a tool, by the name that clients call it by, are not over."""
+        return self._live[tool]
 
     def names_of(self, caller: str) -> list[str]:
         """The names of a caller's tasks, the newest first."""
@@ -32,6 +47,8 @@ class TaskIndex:
         return self._by_request.get(key)
 
     def _changed(self, _name: str, before: SeenTask | None, after: SeenTask | None) -> None:
+        self._count(before, -1)
+        self._count(after, +1)
         if before is not None and (after is None or _place(before.task) != _place(after.task)):
             self._remove(before.task)
             before = None
@@ -40,6 +57,14 @@ class TaskIndex:
                 self._add(after.task)
             for listener in self.listeners:
                 listener(after.task)
+
+    def _count(self, seen: SeenTask | None, by: int) -> None:
+        if seen is None or is_over(seen.task):
+            return
+        tool = seen.task.spec.tool.name
+        self._live[tool] += by
+        if not self._live[tool]:
+            del self._live[tool]
 
     def _add(self, task: McpTask) -> None:
         insort(self._by_caller.setdefault(task.spec.caller, []), _entry(task))

@@ -13,6 +13,7 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.times import format_time
 from mcptasks_server.caller import ANONYMOUS, Caller
+from mcptasks_server.errors import LimitReachedError
 from mcptasks_server.projection import result_text
 from mcptasks_server.tasks import NewTask, TaskNotFoundError, TaskStore, held_at
 
@@ -104,6 +105,21 @@ class TaskStoreContract:
         created = await store.create(new_task(arguments='{"text": "' + "x" * 100_000 + '"}'), caller=ANONYMOUS)
 
         assert (await store.get(created.metadata.name, caller=ANONYMOUS)).spec.arguments is None
+
+    async def test_a_call_beyond_its_tools_queue_makes_nothing_until_there_is_room(
+        self, store: TaskStore, hand: Hand
+    ) -> None:
+        limited = {"running_limit": 1, "queued_limit": 1}
+        made = [await store.create(new_task(**limited), caller=ANONYMOUS) for _ in range(2)]
+
+        with pytest.raises(LimitReachedError) as refused:
+            await store.create(new_task(**limited), caller=STRANGER)
+        assert await store.list(caller=STRANGER) == ()
+        assert refused.value.data == {"reason": "QueueFull", "limit": "limits.queued"}
+
+        await hand(made[0].metadata.name, over())
+        await store.create(new_task(**limited), caller=STRANGER)
+        assert len(await store.list(caller=STRANGER)) == 1
 
     @pytest.mark.parametrize(
         "task_id", ["mt-" + "a" * 32, "mt-short", "", "../mcptools/add", "MT-" + "A" * 32, "ä" * 40]

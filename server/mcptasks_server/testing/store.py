@@ -12,6 +12,7 @@ from mcptasks_crds.task import McpTask
 from mcptasks_crds.times import format_time
 from mcptasks_server.answering import new_answers
 from mcptasks_server.caller import Caller
+from mcptasks_server.cluster.admission import DEFAULT_MAX_TASKS, Admission
 from mcptasks_server.cluster.manifests import task_manifest
 from mcptasks_server.errors import RpcError
 from mcptasks_server.idempotency import check_same_call
@@ -35,6 +36,8 @@ class InMemoryTaskStore:
         """Every call that became a task, in order."""
         self.results = InMemoryResults()
         """Where results are that are too large for their tasks."""
+        self.max_tasks = DEFAULT_MAX_TASKS
+        """How many tasks are kept at most."""
         self.failure: RpcError | None = None
         """What every method raises from now on."""
         self.gate = asyncio.Event()
@@ -53,6 +56,19 @@ class InMemoryTaskStore:
         """Keep a new task."""
         await self._ready()
         name = new.name or names.new_task_id()
+        with Admission(self, max_tasks=self.max_tasks).of(new):
+            return self._create(name, new, caller=caller)
+
+    def __len__(self) -> int:
+        """How many tasks there are."""
+        return len(self.objects)
+
+    def live_of(self, tool: str) -> int:
+        """How many of a tool's tasks are not over."""
+        tasks = (McpTask.model_validate(document) for document in self.objects.values())
+        return sum(task.spec.tool.name == tool and not is_over(task) for task in tasks)
+
+    def _create(self, name: str, new: NewTask, *, caller: Caller) -> McpTask:
         if name in self.objects:
             task = McpTask.model_validate(self.objects[name])
             check_same_call(task, new, caller=caller, now=self._clock())

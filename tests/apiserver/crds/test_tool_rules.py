@@ -118,6 +118,14 @@ CASES: dict[str, Case] = {
         field="spec.holdSeconds",
         says="holdSeconds goes with taskSupport optional and withoutTasks handle alone: remove it",
     ),
+    "a queue without a limit": Case(
+        tool=tool(limits={"queued": 5}),
+        field="spec.limits.queued",
+        says="limits.queued goes with limits.running: without it, nothing waits",
+    ),
+    "no room to run": Case(
+        tool=tool(limits={"running": 0}), field="spec.limits.running", says="greater than or equal to 1"
+    ),
     "no time to hold": Case(tool=tool(holdSeconds=0), field="spec.holdSeconds", says="greater than or equal to 1"),
     "two questions of one key": Case(
         tool=tool(questions=[QUESTION, QUESTION | {"message": "Really?"}]),
@@ -208,6 +216,8 @@ def test_every_rule_has_a_tool_that_it_refuses() -> None:
         tool(withoutTasks="handle", holdSeconds=3600),
         tool(holdSeconds=1, access={"callers": ["alice"], "groups": []}),
         tool(access={}),
+        tool(limits={}),
+        tool(limits={"running": 1, "queued": 0}, queueSeconds=1),
         tool(questions=[QUESTION | {"answeredBy": "approvers", "approvers": {"groups": ["release"]}}]),
         tool(questions=[QUESTION | {"when": "beforeTask", "answeredBy": "either", "approvers": {"users": ["anna"]}}]),
     ],

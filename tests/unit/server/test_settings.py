@@ -27,6 +27,7 @@ def test_everything_has_a_default() -> None:
     assert (settings.kubeconfig, settings.context, settings.log_level) == (None, None, "info")
     assert settings.require_task_name_header is True
     assert settings.large_results is True
+    assert (settings.max_tasks, settings.max_arguments_bytes) == (10_000, 262_144)
 
 
 def test_a_pods_own_namespace_is_the_default(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptasks_crds.names import REQUEST_LABEL
+from mcptasks_crds.phases import Phase
+from mcptasks_crds.task import TaskStatus
 from mcptasks_server.cluster.object_cache import Known, ObjectCache
 from mcptasks_server.cluster.seen_task import SeenTask, seen_task
 from mcptasks_server.cluster.task_index import TaskIndex
@@ -65,4 +67,17 @@ def test_the_index_is_what_the_cache_holds(history: list[tuple[str, str, int, bo
             own = [held_task for held_task in held if held_task.spec.caller == each]
             own.sort(key=lambda it: (str(it.metadata.creation_timestamp), it.metadata.name), reverse=True)
             assert index.names_of(each) == [it.metadata.name for it in own]
+        assert (len(index), index.live_of("t"), index.live_of("u")) == (len(held), len(held), 0)
         assert {key for key in "abc" if index.of_request(key)} == {it.metadata.name for it in held}
+
+
+def test_a_tools_tasks_are_counted_until_they_are_over() -> None:
+    cache: ObjectCache[SeenTask] = ObjectCache()
+    index = TaskIndex(cache)
+    ended = task("a").task.model_copy(update={"status": TaskStatus(phase=Phase.CANCELLED)})
+    cache.offer("a", Known(version=1, value=task("a")))
+    cache.offer("b", Known(version=2, value=task("b")))
+    before = index.live_of("t")
+    cache.offer("a", Known(version=3, value=SeenTask(task=ended, is_whole=True)))
+
+    assert (before, index.live_of("t"), len(index)) == (2, 1, 2)
