@@ -52,10 +52,14 @@ def next_key(key: str, *, taken: Collection[str]) -> str | None:
     >>> next_key("sure", taken={"sure", "sure-2"}), next_key("sure", taken={f"sure-{n}" for n in range(9)})
     ('sure-3', None)
     """
+    return next((each for each in keys_again(key) if each not in taken), None)
+
+
+def keys_again(key: str) -> tuple[str, ...]:
+    """The keys under which a question may be asked again, in order."""
     if len(key) > _LONGEST_REASKED:
-        return None
-    candidates = (f"{key}-{number}" for number in range(2, limits.MAX_ASKINGS + 1))
-    return next((each for each in candidates if each not in taken), None)
+        return ()
+    return tuple(f"{key}-{number}" for number in range(2, limits.MAX_ASKINGS + 1))
 
 
 def _answered_by(question: TaskQuestion | Question) -> AnsweredBy:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from .answers import refusal_of
+from .answers import keys_again, refusal_of
 from .questions import AnsweredBy, Approvers, QuestionTime, TaskQuestion
 from .task import AnswerRoad, AnswerSeen, McpTask, Question
 
@@ -80,12 +80,36 @@ def current_key(key: str, seen: Mapping[str, AnswerSeen]) -> str:
     return key
 
 
+def is_left_behind(task: McpTask, key: str) -> bool:
+    """Whether a pod's question was closed before its time: the pod is over, and another attempt may ask it anew."""
+    question = pod_questions(task).get(key)
+    seen = task.status.answers.get(current_key(key, task.status.answers))
+    return (
+        question is not None and seen is not None and seen.road is AnswerRoad.EXPIRED and seen.at < question.expires_at
+    )
+
+
+def asked_by_now(task: McpTask, key: str) -> str:
+    """The key under which a pod's question stands: another attempt asks under a new one what was left behind."""
+    asked, now_asked = pod_questions(task), key
+    for again in keys_again(key):
+        if not is_left_behind(task, now_asked):
+            break
+        closed_at = task.status.answers[current_key(now_asked, task.status.answers)].at
+        if again in asked and asked[again].asked_at >= closed_at:
+            now_asked = again
+    return now_asked
+
+
 def answer_for(task: McpTask, key: str) -> str | None:
     """What a pod is told about a question that it asked, as JSON text (an `ElicitResult`); None: not known yet.
 
     It never changes: the API server lets the first answer stand, and the operator says, once, whose time was over.
     Where the task is being stopped, nobody will answer any more, and that counts as a cancelled form.
     """
+    key = asked_by_now(task, key)
+    if is_left_behind(task, key):
+        return None
     asked: TaskQuestion | Question | None = pod_questions(task).get(key) or task.spec.questions.get(key)
     key = current_key(key, task.status.answers)
     seen = task.status.answers.get(key)

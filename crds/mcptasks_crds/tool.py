@@ -140,6 +140,8 @@ class ToolSpec(Resource):
     """How long a task is kept after its end."""
     poll_interval_ms: Annotated[int, Field(ge=50, le=3_600_000)] = 1000
     """How often clients are told to poll, in milliseconds."""
+    retries: Annotated[int, Field(ge=0, le=10)] = 0
+    """How many further attempts are made where one fails. The tool then runs more than once."""
     task_support: TaskSupport = TaskSupport.OPTIONAL
     """Whether a call becomes a task that its client knows of."""
     without_tasks: WithoutTasks | None = None

@@ -15,6 +15,7 @@ from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.task import Answer, AnswerRoad, AnswerSeen, McpTask, Question
 
 from .decision import RecordAnswer
+from .retrying import asker_is_gone
 from .situation import Situation
 
 Asked = TaskQuestion | Question
@@ -84,6 +85,8 @@ def _seen(
     if answer is None:
         if isinstance(question, Question) and situation.now >= question.expires_at:
             return AnswerSeen(at=question.expires_at, road=AnswerRoad.EXPIRED)
+        if isinstance(question, Question) and asker_is_gone(situation, question):
+            return AnswerSeen(at=situation.now, road=AnswerRoad.EXPIRED)
         return None
     refusal = refusal_of(question, answer)
     again = None

@@ -11,7 +11,7 @@ from mcptasks_crds.task import TaskStatus
 from .decision import Action, Decision, DeleteJob, DeleteTask, RetireJob
 from .expiry import retention
 from .observation import JobView, Observation, PodSeen
-from .situation import is_over
+from .situation import exit_code, is_over
 
 RETIRED_TTL_SECONDS: Final = 600
 """How long a finished Job and its pod, and so its log, stay behind the task's end."""
@@ -62,10 +62,21 @@ def retirement(observation: Observation, status: TaskStatus) -> tuple[tuple[Acti
 
 def _patience(observation: Observation, status: TaskStatus) -> timedelta:
     """For how long after the task's end its pod may end by itself."""
+    if _is_tried_again(observation):
+        return timedelta(0)
     if _ended_well(observation.pods):
         return _LINGER
     gave_its_result = status.result is not None and status.result.source == "report"
     return _AFTER_RESULT if gave_its_result and observation.pods else timedelta(0)
+
+
+def _is_tried_again(observation: Observation) -> bool:
+    """Whether the Job is about to make another pod: all of them failed, and it has retries."""
+    job = observation.job
+    execution = job.execution if isinstance(job, JobView) else None
+    if execution is None or not execution.retries or not all(map(is_over, observation.pods)):
+        return False
+    return not any(exit_code(pod) == 0 for pod in observation.pods)
 
 
 def _ended_well(pods: tuple[PodSeen, ...]) -> bool:

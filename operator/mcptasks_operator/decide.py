@@ -31,6 +31,7 @@ from .lostarguments import arguments_are_lost, next_look
 from .observation import Observation
 from .podquestions import asks, next_expiry, will_have_waited
 from .reported import gave_a_result
+from .retrying import is_between_attempts, is_disrupted_too_often
 from .situation import Situation
 from .starting import has_no_job, name_is_taken
 from .statuses import ended, living
@@ -45,20 +46,21 @@ _GOOD: Final = frozenset({Reason.SUCCEEDED, Reason.CANCELLED, Reason.DECLINED})
 
 LADDER: Final[tuple[Callable[[Situation], Verdict | None], ...]] = (
     gave_a_result,
-    # Here our own queue will keep a task from having a Job at all.
     name_is_taken,
     has_no_job,
     is_stopping,
-    ended_by_itself,  # retries: a failure that is not the last attempt's passes on from here
+    ended_by_itself,
     cancel_is_wanted,
     job_is_gone,
     arguments_are_lost,
-    is_held_back,  # and here its queue, or Kueue, will hold it back too
+    is_held_back,
     job_passed_its_deadline,
     pod_failed,
     pod_was_deleted,
     job_is_over,
     start_is_hopeless,
+    is_disrupted_too_often,
+    is_between_attempts,
     start_deadline_is_over,
     asks,
     run_limit_is_over,

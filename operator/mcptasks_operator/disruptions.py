@@ -49,7 +49,7 @@ _WORDS: Final[Mapping[Reason, str]] = MappingProxyType(
 def pod_failed(situation: Situation) -> Verdict | None:
     """The pod failed as a whole: evicted, refused by its node, or with an init container that failed."""
     pod = situation.pod
-    if pod is None or not (pod.phase == "Failed" or situation.termination is not None):
+    if pod is None or situation.has_another_try or not (pod.phase == "Failed" or situation.termination is not None):
         return None
     if pod.deleting and not pod.reason:
         return None
@@ -65,6 +65,8 @@ def pod_failed(situation: Situation) -> Verdict | None:
 def pod_was_deleted(situation: Situation) -> Verdict | None:
     """The pod is being deleted, or is gone, and nobody on our side did it."""
     pod, known = situation.pod, situation.recorded
+    if situation.has_another_try:
+        return None
     if pod is not None:
         if not pod.deleting:
             return None

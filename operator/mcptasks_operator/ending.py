@@ -34,10 +34,17 @@ def with_its_parts(situation: Situation, end: End) -> End:
 def ended_by_itself(situation: Situation) -> Verdict | None:
     """The tool's container ended, and it was its own doing. The Job's `Complete` would tell it two seconds later.
 
-    With retries, a failure will be final only once the Job makes no further attempt; that question belongs here.
+    With retries, a failure is final only once the Job makes no further attempt.
     """
     end = situation.own_end
-    return None if end is None or situation.job is None else result_of(situation, end)
+    if end is None or situation.job is None:
+        return None
+    if end.exit_code != 0 and situation.execution.retries:
+        if situation.has_another_try:
+            return None
+        if not situation.seen.pods_confirmed:
+            return Ask(need=ConfirmPods())  # the Job may tell of its end before the cache has its last attempt
+    return result_of(situation, end)
 
 
 def job_is_gone(situation: Situation) -> Verdict | None:
@@ -57,7 +64,7 @@ def job_passed_its_deadline(situation: Situation) -> Verdict | None:
         return None
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())
-    started = situation.started_at
+    started = situation.attempt_started_at
     limit = timedelta(seconds=situation.execution.timeout_seconds)
     if started is None or situation.now < started + limit + waited(situation):
         return failed(Reason.JOB_FAILED, f"Kubernetes ended the Job: {job.failure_message or _DEADLINE}")

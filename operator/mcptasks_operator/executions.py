@@ -15,6 +15,7 @@ from .templates import MAX_GRACE_SECONDS, main_container
 MAX_START_DEADLINE_SECONDS: Final = 604_800
 MAX_TIMEOUT_SECONDS: Final = 31_536_000
 MAX_QUEUE_SECONDS: Final = 2_592_000
+MAX_RETRIES: Final = 10
 """The bounds that a McpTool itself has."""
 
 _EXECUTION = TypeAdapter(Execution)
@@ -24,11 +25,17 @@ BACKSTOP_SLACK_SECONDS: Final = 60
 """How much later than the operator Kubernetes itself ends a task's pod: only where the operator is dead."""
 
 
+MOST_DISRUPTIONS: Final = 5
+"""How often a pod of a tool with retries is replaced because something else ended it, beside its retries."""
+LONGEST_BACKOFF_SECONDS: Final = 360
+"""The longest that Kubernetes waits before it makes another pod (Job controller: `MaxJobPodFailureBackOff`)."""
+
+
 def backstop_seconds(execution: Execution) -> int:
-    """The Job's own deadline, as long as its pod has waited for no answer."""
-    return (
-        execution.start_deadline_seconds + execution.timeout_seconds + execution.grace_seconds + BACKSTOP_SLACK_SECONDS
-    )
+    """The Job's own deadline, as long as its pods have waited for no answer."""
+    once = execution.start_deadline_seconds + execution.timeout_seconds + execution.grace_seconds
+    again = execution.retries + MOST_DISRUPTIONS if execution.retries else 0
+    return once + again * (once + LONGEST_BACKOFF_SECONDS) + BACKSTOP_SLACK_SECONDS
 
 
 def execution_of(tool: McpTool, pod: Json) -> Execution:
@@ -45,6 +52,7 @@ def execution_of(tool: McpTool, pod: Json) -> Execution:
         output_schema=None if schema is None else json.dumps(schema, ensure_ascii=False, separators=(",", ":")),
         running_limit=tool.spec.running_limit,
         queue_seconds=tool.spec.queue_seconds,
+        retries=tool.spec.retries,
     )
 
 
@@ -70,6 +78,7 @@ def execution_from_json(text: str) -> Execution | None:
         timeout_seconds=_within(1, said.timeout_seconds, MAX_TIMEOUT_SECONDS),
         grace_seconds=_within(0, said.grace_seconds, MAX_GRACE_SECONDS),
         running_limit=None if said.running_limit is None else max(1, said.running_limit),
+        retries=_within(0, said.retries, MAX_RETRIES),
         queue_seconds=_within(1, said.queue_seconds, MAX_QUEUE_SECONDS),
     )
 

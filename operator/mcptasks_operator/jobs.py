@@ -3,7 +3,7 @@
 Pure: the same task and tool give the same Job, so that a second POST of it changes nothing.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from mcptasks_crds import arguments, jsontext, names
 from mcptasks_crds.base import Json
@@ -20,6 +20,11 @@ from .podcontract import answer_of, give_task, inline_arguments
 from .references import argument_references
 from .refusals import refusals
 from .templates import read_template
+
+_DISRUPTIONS_DO_NOT_COUNT: Final = {
+    "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+}
+"""A pod that was drained, evicted or preempted is replaced, and none of the tool's retries is spent on it."""
 
 
 def render(task: McpTask, tool: McpTool, *, assign_uid: bool = True, endpoint: str | None = None) -> dict[str, Any]:
@@ -82,9 +87,9 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool, endpoint: str | N
             "ownerReferences": [_owner(task)],
         },
         "spec": {
-            # One pod, whatever happens to it. There is no podFailurePolicy: it could only ignore a disruption, which
-            # would run the tool a second time.
-            "backoffLimit": 0,
+            # Without retries one pod, whatever happens to it.
+            "backoffLimit": execution.retries,
+            **({"podFailurePolicy": _DISRUPTIONS_DO_NOT_COUNT} if execution.retries else {}),
             "completions": 1,
             "parallelism": 1,
             # The tool is taken as it was when it was called: what is waited for is waited for with the Job there.

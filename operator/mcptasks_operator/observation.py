@@ -32,6 +32,8 @@ class Execution:
     """How many of the tool's tasks may run at the same time; None: as many as are called."""
     queue_seconds: int = 86_400
     """How long the task may wait in the queue."""
+    retries: int = 0
+    """How many further attempts the Job makes where one fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +128,8 @@ class JobView:
     """It was made suspended and was not let start yet: it never had a pod."""
     released_at: datetime | None
     """When a Job that was held back was let start."""
+    failed: int = 0
+    """How many of its pods have failed, disrupted ones aside."""
     execution: Execution | None
     """None where the annotation is missing or unreadable, as on a Job that is not ours."""
 

@@ -46,8 +46,14 @@ def job_view(document: Json, *, task_uid: str) -> JobView:
         ttl_seconds_after_finished=spec.get("ttlSecondsAfterFinished"),
         is_held_back=released == "" and spec.get("suspend") is True and not finished,
         released_at=_released_at(released),
+        failed=_failed_pods(document.get("status", {})),
         execution=None if annotation is None else execution_from_json(annotation),
     )
+
+
+def _failed_pods(status: Json) -> int:
+    """Those that are not counted yet have failed too."""
+    return int(status.get("failed", 0)) + len(status.get("uncountedTerminatedPods", {}).get("failed", ()))
 
 
 def pods_seen(documents: Iterable[Json], *, job_uid: str | None, execution: Execution | None) -> tuple[PodSeen, ...]:

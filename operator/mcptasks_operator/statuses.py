@@ -15,6 +15,7 @@ from mcptasks_crds.task import SUCCEEDED, JobSeen, TaskCondition, TaskError, Tas
 
 from .answered import closed
 from .expiry import expiry, lease
+from .retrying import attempts, which_attempt
 from .situation import NEVER_RAN, Situation
 from .verdicts import End, GoOn
 
@@ -26,11 +27,12 @@ INTERNAL_ERROR: Final = -32603
 def living(situation: Situation, verdict: GoOn) -> TaskStatus:
     """The status of a task that goes on."""
     old = situation.status
-    status = _seen(situation, pod_is_news=verdict.pod_is_news).model_copy(
+    message = f"{verdict.message}{which_attempt(situation)}"
+    status = _seen(situation, pod_is_news=verdict.pod_is_news, pod_is_over=verdict.pod_is_over).model_copy(
         update={
             "phase": verdict.phase,
             "reason": verdict.reason,
-            "message": limits.clip(verdict.message, limits.MESSAGE_STORED_BYTES),
+            "message": limits.clip(message, limits.MESSAGE_STORED_BYTES),
             "stopping": verdict.stopping or old.stopping,
             "log_tail": verdict.log_tail or old.log_tail,
             "expires_at": lease(situation.task, situation.now),
@@ -58,16 +60,16 @@ def ended(situation: Situation, verdict: End) -> TaskStatus:
     return _dated(situation, _with_condition(situation, status, reason=verdict.reason))
 
 
-def _seen(situation: Situation, *, pod_is_news: bool) -> TaskStatus:
+def _seen(situation: Situation, *, pod_is_news: bool, pod_is_over: bool = False) -> TaskStatus:
     old = situation.status
     update: dict[str, object] = {
         "tool": old.tool or _tool(situation),
-        "job": _job(situation, pod_is_news=pod_is_news),
+        "job": _without_pod(situation) if pod_is_over else _job(situation, pod_is_news=pod_is_news),
         "answers": closed(situation),
     }
     if pod_is_news:
         update |= {
-            "attempts": max(old.attempts, len(situation.seen.pods)),
+            "attempts": attempts(situation),
             "started_at": situation.started_at,
             "exit_code": _exit_code(situation),
         }
@@ -88,6 +90,14 @@ def _job(situation: Situation, *, pod_is_news: bool) -> JobSeen | None:
     if known is None or situation.pod is None or not pod_is_news:
         return known
     return known.model_copy(update={"pod_name": situation.pod.name, "pod_uid": situation.pod.uid})
+
+
+def _without_pod(situation: Situation) -> JobSeen | None:
+    """The Job alone: reports are taken from nobody then."""
+    known = situation.recorded
+    if known is None:
+        return _job(situation, pod_is_news=False)
+    return known.model_copy(update={"pod_name": None, "pod_uid": None})
 
 
 def _exit_code(situation: Situation) -> int | None:

@@ -77,7 +77,7 @@ def _may_still_run(situation: Situation) -> bool:
     if job is not None and job.finished:
         return False  # Kubernetes says so only when no pod of it is left running
     if pods:
-        return not all(map(is_over, pods))
+        return situation.has_another_try or not all(map(is_over, pods))
     if job is None:
         return not (situation.job_is_confirmed_missing and asked)
     return not (_had_a_pod(situation) and asked)  # else the Job may be making its pod right now

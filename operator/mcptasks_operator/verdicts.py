@@ -31,6 +31,8 @@ class GoOn:
     """What its start waits for, where something stands in its way: what it will end with if that stays so."""
     stopping: Stopping | None = None
     log_tail: str | None = None
+    pod_is_over: bool = False
+    """Whether no pod speaks for the task until the next attempt's is there."""
     pod_is_news: bool = True
     """Whether the pod is worth a write. In the first seconds it is not: a start costs one write, not three."""
 

@@ -28,7 +28,7 @@ def start_is_hopeless(situation: Situation) -> Verdict | None:
 
 def start_deadline_is_over(situation: Situation) -> Verdict | None:
     """The container did not run in time."""
-    if situation.started_at is not None or situation.now < start_deadline(situation):
+    if not _is_to_start(situation) or situation.now < start_deadline(situation):
         return None
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())  # it may run by now: the deadline must not lose a race with our own cache
@@ -62,13 +62,24 @@ def _cause(situation: Situation) -> Cause | None:
     return cause_of(situation, began=_began(situation))
 
 
+def _is_to_start(situation: Situation) -> bool:
+    """Whether the start deadline runs: each attempt has its own."""
+    if not situation.execution.retries:
+        return situation.started_at is None
+    return situation.container is None or situation.container.running_since is None
+
+
 def _runs(situation: Situation) -> bool:
     return situation.container is not None and situation.container.running_since is not None
 
 
 def _began(situation: Situation) -> datetime:
     job = situation.job
-    return situation.now if job is None else job.released_at or job.created_at
+    if job is None:
+        return situation.now
+    began, pod = job.released_at or job.created_at, situation.pod
+    is_again = situation.execution.retries > 0 and situation.status.attempts > 1
+    return max(began, pod.created_at) if pod is not None and is_again else began
 
 
 def start_deadline(situation: Situation) -> datetime:

@@ -14,8 +14,9 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from mcptasks_crds import limits
+from mcptasks_crds.answers import next_key
 from mcptasks_crds.arguments import ARGUMENTS_FILE
-from mcptasks_crds.asking import answer_for, is_being_stopped, pod_questions
+from mcptasks_crds.asking import answer_for, asked_by_now, is_being_stopped, is_left_behind, pod_questions
 from mcptasks_crds.limits import stored_bytes
 from mcptasks_crds.task import McpTask, Question, Report
 from mcptasks_server.errors import RefusedError, UnavailableError
@@ -88,8 +89,9 @@ class Operations:
 
         async def attempt(task: McpTask) -> bool:
             _check_pod(task, pod)
-            known = pod_questions(task).get(key)
-            if known is not None:
+            asked_as = asked_by_now(task, key)
+            known = pod_questions(task).get(asked_as)
+            if known is not None and not is_left_behind(task, asked_as):
                 if known == question_of(body, now=known.asked_at):
                     return False
                 raise OtherProblem("The question was asked in other words: take another key", field="key")
@@ -102,7 +104,7 @@ class Operations:
                 raise OverProblem("The task is being stopped: nobody answers any more")
             question = question_of(body, now=self.clock())
             _check_room_for(question, pod_questions(task))
-            await self._write(task, question_patch(key, question))
+            await self._write(task, question_patch(_key_of(task, key, is_again=known is not None), question))
             return True
 
         return await self._settled(task_id, attempt)
@@ -252,6 +254,17 @@ def _check_pod(task: McpTask, pod: str) -> None:
         raise LaterProblem("The pod is not recorded yet: try again")
     if current != pod:
         raise ForeignPodProblem("The pod is not the task's current one")
+
+
+def _key_of(task: McpTask, key: str, *, is_again: bool) -> str:
+    """The key that a question gets: a new one where the pod of an earlier attempt has left it behind."""
+    if not is_again:
+        return key
+    taken = {*pod_questions(task), *task.spec.questions, *task.spec.answers, *task.status.answers}
+    again = next_key(key, taken=taken)
+    if again is None:
+        raise OtherProblem("The question was asked too often by earlier attempts: take another key", field="key")
+    return again
 
 
 def _check_alive(task: McpTask) -> None:

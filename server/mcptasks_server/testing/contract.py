@@ -109,7 +109,7 @@ class TaskStoreContract:
     async def test_a_call_beyond_its_tools_queue_makes_nothing_until_there_is_room(
         self, store: TaskStore, hand: Hand
     ) -> None:
-        limited = {"running_limit": 1, "queued_limit": 1}
+        limited: dict[str, Any] = {"running_limit": 1, "queued_limit": 1}
         made = [await store.create(new_task(**limited), caller=ANONYMOUS) for _ in range(2)]
 
         with pytest.raises(LimitReachedError) as refused:

@@ -175,10 +175,15 @@ class World(RuleBasedStateMachine):
         self.history = History()
         self.is_in_secret = self.secret_is_there = False
         self.caches = {"task": Cache([self.task]), "job": Cache([None]), "pods": Cache([()])}
+        self.retries = 0
 
-    @initialize(keys=st.sampled_from([(), (), ("sure",), ("sure", "who")]), in_secret=st.booleans())
-    def the_tool_asks(self, keys: tuple[str, ...], in_secret: bool) -> None:
-        self.is_in_secret = in_secret
+    @initialize(
+        keys=st.sampled_from([(), (), ("sure",), ("sure", "who")]),
+        in_secret=st.booleans(),
+        retries=st.sampled_from([0, 0, 1, 2]),
+    )
+    def the_tool_asks(self, keys: tuple[str, ...], in_secret: bool, retries: int) -> None:
+        self.is_in_secret, self.retries = in_secret, retries
         source = ArgumentsSource(secret_name="mt-a-arguments") if in_secret else None
         question = TaskQuestion(
             message="Sure?", requested_schema=FORM, when=QuestionTime.BEFORE_START, expiry_seconds=EXPIRY
@@ -226,9 +231,14 @@ class World(RuleBasedStateMachine):
         self.job = job(
             uid=f"job-{self.history.posts}",
             created_at=self.now,
-            active_deadline_seconds=BACKSTOP,
+            active_deadline_seconds=BACKSTOP * (1 + 3 * self.retries),
             is_held_back=any(answer_of(seen, key) is None for key in seen.spec.questions),  # as `jobs` renders it
-            execution=execution(start_deadline_seconds=START_DEADLINE, timeout_seconds=TIMEOUT, grace_seconds=GRACE),
+            execution=execution(
+                start_deadline_seconds=START_DEADLINE,
+                timeout_seconds=TIMEOUT,
+                grace_seconds=GRACE,
+                retries=self.retries,
+            ),
         )
         self.changed()
 
@@ -266,8 +276,23 @@ class World(RuleBasedStateMachine):
         elif not self.pods:
             self.pods.append(Pod(pod(None, phase="Pending", node=None, created_at=self.now, scheduled_at=None)))
         elif not any(each.may_run for each in self.pods):
-            self.job = replace(self.job, failure_reason="BackoffLimitExceeded", failure_message="too often")
+            self.count_a_failure()
         self.changed()
+
+    def count_a_failure(self) -> None:
+        """The last pod is over: another one is made, unless there were enough."""
+        assert self.job is not None
+        last = self.pods[-1]
+        is_disrupted = self.retries > 0 and (last.doomed_since is not None or last.evicted)
+        failed = self.job.failed + (not is_disrupted)
+        self.job = replace(self.job, failed=failed)
+        if failed > self.retries:
+            self.job = replace(self.job, failure_reason="BackoffLimitExceeded", failure_message="too often")
+            return
+        event("another attempt is made")
+        number = len(self.pods) + 1
+        again = pod(None, name=f"pod-{number}", uid=f"pod-{number}", phase="Pending", node=None, created_at=self.now)
+        self.pods.append(Pod(again))
 
     def finish_job(self, failure: str) -> None:
         assert self.job is not None
@@ -633,8 +658,8 @@ class World(RuleBasedStateMachine):
         exits = {each.own_exit for each in self.pods}
         fits = {
             Reason.SUCCEEDED: self.has_report() if is_reported(status) else 0 in exits,
-            Reason.EXIT_CODE: 1 in exits,
-            Reason.SIGNALLED: 137 in exits,
+            Reason.EXIT_CODE: 1 in exits and self.failed_for_good(),
+            Reason.SIGNALLED: 137 in exits and self.failed_for_good(),
             Reason.CONTAINER_CANNOT_RUN: any(each.never_ran for each in self.pods) or self.is_late(),
             Reason.IMAGE_PULL: self.is_late() and not any(each.runs for each in self.pods),
             Reason.CONFIG_MISSING: self.is_late(MENDING) and not any(each.runs for each in self.pods),
@@ -675,6 +700,10 @@ class World(RuleBasedStateMachine):
     def is_late(self, after: timedelta = timedelta(seconds=START_DEADLINE)) -> bool:
         made = self.history.job_made_at
         return made is not None and self.now >= made + min(after, timedelta(seconds=START_DEADLINE))
+
+    def failed_for_good(self) -> bool:
+        """Whether Kubernetes makes no further pod."""
+        return self.retries == 0 or self.job is None or bool(self.job.finished or self.job.failure_reason)
 
     def ran_too_long(self, status: TaskStatus) -> bool:
         return status.started_at is not None and self.now >= status.started_at + timedelta(seconds=TIMEOUT)

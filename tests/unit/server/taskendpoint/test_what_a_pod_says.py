@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from mcptasks_crds import limits
 from mcptasks_crds.asking import open_questions
+from mcptasks_crds.times import format_time
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.errors import UnavailableError
 from mcptasks_server.projection import result_text
@@ -166,7 +168,7 @@ async def test_a_question_whose_time_is_over_was_cancelled(
     store: InMemoryReports, pod: PodClient, task_id: str
 ) -> None:
     await pod.put("/questions/deploy", QUESTION)
-    store.change(task_id, status={"answers": {"deploy": {"at": "2026-12-01T00:00:00Z", "road": "expired"}}})
+    store.change(task_id, status={"answers": {"deploy": {"at": "2099-12-01T00:00:00Z", "road": "expired"}}})
     before = await pod.get("/questions/deploy")
     store.change(task_id, spec={"answers": {"deploy": {"response": ACCEPT}}})  # too late
 
@@ -363,3 +365,34 @@ def _watched(store: InMemoryReports, task_id: str) -> Any:
         return store.is_watched(task_id)
 
     return probe
+
+
+async def test_another_attempt_asks_anew_what_the_one_before_left_behind(
+    store: InMemoryReports, pod: PodClient, task_id: str
+) -> None:
+    await pod.put("/questions/deploy", QUESTION)
+    left_behind = {"at": format_time(datetime.now(UTC)), "road": "expired"}
+    store.change(task_id, status={"answers": {"deploy": left_behind}})
+    before = await pod.get("/questions/deploy")
+
+    again = await pod.put("/questions/deploy", QUESTION)
+    twice = await pod.put("/questions/deploy", QUESTION)
+    store.change(task_id, spec={"answers": {"deploy-2": {"response": ACCEPT}}})
+    after = await pod.get("/questions/deploy")
+
+    assert "answer" not in before.body
+    assert (again.status, twice.status) == (201, 200)
+    assert sorted(store.objects[task_id]["status"]["report"]["questions"]) == ["deploy", "deploy-2"]
+    assert after.body["answer"] == json.loads(ACCEPT)
+
+
+async def test_another_attempt_is_told_what_the_one_before_was_answered(
+    store: InMemoryReports, pod: PodClient, task_id: str
+) -> None:
+    await pod.put("/questions/deploy", QUESTION)
+    store.change(task_id, spec={"answers": {"deploy": {"response": ACCEPT}}})
+
+    again = await pod.put("/questions/deploy", QUESTION)
+
+    assert again.status == 200
+    assert (await pod.get("/questions/deploy")).body["answer"] == json.loads(ACCEPT)
