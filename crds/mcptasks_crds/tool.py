@@ -159,6 +159,8 @@ class ToolSpec(Resource):
         ),
     ] = ()
     """What is asked before the pod starts."""
+    queue_name: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")] | None = None
+    """Kueue's LocalQueue, in the tasks' namespace, which lets the tool's Jobs start. No queue of Kueue's if absent."""
     limits: ToolLimits | None = None
     """How many of its tasks may run, and wait, at the same time."""
     access: Access | None = None

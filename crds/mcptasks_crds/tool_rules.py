@@ -61,6 +61,12 @@ TOOL_RULES: Final[Rules] = {
             field_path=".holdSeconds",
         ),
         Rule(
+            rule="!has(self.queueName) || !has(self.limits) || !has(self.limits.running)",
+            message="queueName leaves it to Kueue who runs: remove it, or limits.running",
+            reason="FieldValueForbidden",
+            field_path=".queueName",
+        ),
+        Rule(
             rule="!has(self.limits) || !has(self.limits.queued) || has(self.limits.running)",
             message="limits.queued goes with limits.running: without it, nothing waits",
             reason="FieldValueForbidden",

@@ -103,10 +103,13 @@ class Applier:
         """Let a Job start that was held back. Its pod template may change in this one patch: it never had a pod."""
         released = {names.RELEASED_ANNOTATION: format_time(release.at)}
         answers = {names.ANSWERS_ANNOTATION: release.answers}
-        patch = {
-            "metadata": {"uid": release.uid, "annotations": released},
-            "spec": {"suspend": False, "template": {"metadata": {"annotations": answers}}},
-        }
+        metadata: Json = {"uid": release.uid, "annotations": released}
+        spec: Json = {"template": {"metadata": {"annotations": answers}}}
+        if release.queue_name is None:
+            spec["suspend"] = False
+        else:
+            metadata["labels"] = {names.QUEUE_LABEL: release.queue_name}
+        patch = {"metadata": metadata, "spec": spec}
         try:
             made = await self.cluster.patch(JOBS, self.namespace, release.name, patch)
         except NotFoundError:

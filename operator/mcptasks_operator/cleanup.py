@@ -44,7 +44,7 @@ def retirement(observation: Observation, status: TaskStatus) -> tuple[tuple[Acti
         return (), None
     if not job.is_ours and (status.job is None or status.job.uid != job.uid):
         return (), None
-    if job.is_held_back:
+    if job.rests:
         return (DeleteJob(name=job.name, uid=job.uid),), None
     ended_at = _ended_at(observation, status)
     running = not job.finished and not job.failure_reason

@@ -30,6 +30,7 @@ from .holding import is_held_back
 from .lostarguments import arguments_are_lost, next_look
 from .observation import Observation
 from .podquestions import asks, next_expiry, will_have_waited
+from .quota import waits_for_quota
 from .reported import gave_a_result
 from .retrying import is_between_attempts, is_disrupted_too_often
 from .situation import Situation
@@ -54,6 +55,7 @@ LADDER: Final[tuple[Callable[[Situation], Verdict | None], ...]] = (
     job_is_gone,
     arguments_are_lost,
     is_held_back,
+    waits_for_quota,
     job_passed_its_deadline,
     pod_failed,
     pod_was_deleted,
@@ -108,7 +110,7 @@ def _go_on(situation: Situation, verdict: GoOn) -> Decision:
 
 def _stop_job(situation: Situation) -> tuple[Action, ...]:
     job = situation.job
-    if job is not None and job.is_held_back and not job.deleting:
+    if job is not None and job.rests and not job.deleting:
         return (DeleteJob(name=job.name, uid=job.uid),)
     if job is None or job.finished or job.deleting or job.active_deadline_seconds == STOP_NOW_SECONDS:
         return ()

@@ -39,12 +39,14 @@ class CreateJob:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseJob:
-    """Let a Job start that was held back, and give its pod the answers, in one patch."""
+    """Let a Job start that was held back, or leave that to Kueue, and give its pod the answers, in one patch."""
 
     name: str
     uid: str
     answers: str
     """What the pod's file of answers holds."""
+    queue_name: str | None = None
+    """The queue of Kueue's that lets it start; None: it starts."""
     at: datetime
 
 
@@ -83,7 +85,7 @@ class ExtendJob:
 
 @dataclass(frozen=True, kw_only=True)
 class DeleteJob:
-    """Remove a Job that was held back: it never had a pod, and is never to have one."""
+    """Remove a Job that is suspended: it has no pod, or not for long, and is never to have one again."""
 
     name: str
     uid: str

@@ -65,11 +65,9 @@ def pod_failed(situation: Situation) -> Verdict | None:
 def pod_was_deleted(situation: Situation) -> Verdict | None:
     """The pod is being deleted, or is gone, and nobody on our side did it."""
     pod, known = situation.pod, situation.recorded
-    if situation.has_another_try:
+    if situation.has_another_try or (pod is not None and not pod.deleting):
         return None
     if pod is not None:
-        if not pod.deleting:
-            return None
         reason = BY_DISRUPTION.get(pod.disruption)
         if reason is None:
             return failed(Reason.POD_DELETED, _deleted(pod.name))

@@ -53,6 +53,7 @@ def execution_of(tool: McpTool, pod: Json) -> Execution:
         running_limit=tool.spec.running_limit,
         queue_seconds=tool.spec.queue_seconds,
         retries=tool.spec.retries,
+        queue_name=tool.spec.queue_name,
     )
 
 

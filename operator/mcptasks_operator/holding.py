@@ -36,7 +36,13 @@ def is_held_back(situation: Situation) -> Verdict | None:
         or _waits(situation)
         or waits_in_line(situation)
         or Ask(
-            need=ReleaseJob(name=job.name, uid=job.uid, answers=answers_text(_recorded(situation)), at=situation.now),
+            need=ReleaseJob(
+                name=job.name,
+                uid=job.uid,
+                answers=answers_text(_recorded(situation)),
+                queue_name=situation.execution.queue_name,
+                at=situation.now,
+            ),
         )
     )
 

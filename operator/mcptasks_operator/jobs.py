@@ -72,13 +72,16 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool, endpoint: str | N
     template["metadata"]["labels"].update(labels)
     execution = execution_of(tool, template["spec"])
     waits = tool.spec.running_limit is not None or any(answer_of(task, key) is None for key in task.spec.questions)
+    # Kueue is told of a Job once nothing of ours holds it back: until then it would let it start.
+    is_queued = tool.spec.queue_name is not None
+    queue = {names.QUEUE_LABEL: tool.spec.queue_name} if is_queued and not waits else {}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
             "name": names.job_name(task.metadata.name),
             "namespace": task.metadata.namespace,
-            "labels": {**tool.spec.job.metadata.labels, **labels},
+            "labels": {**tool.spec.job.metadata.labels, **labels, **queue},
             "annotations": {
                 **tool.spec.job.metadata.annotations,
                 names.EXECUTION_ANNOTATION: execution_to_json(execution),
@@ -93,7 +96,7 @@ def _render(task: McpTask, tool: McpTool, *, assign_uid: bool, endpoint: str | N
             "completions": 1,
             "parallelism": 1,
             # The tool is taken as it was when it was called: what is waited for is waited for with the Job there.
-            **({"suspend": True} if waits else {}),
+            **({"suspend": True} if waits or is_queued else {}),
             "podReplacementPolicy": "Failed",
             "activeDeadlineSeconds": backstop_seconds(execution),
             "template": template,

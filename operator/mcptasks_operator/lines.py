@@ -36,9 +36,14 @@ class _Entry:
 
 @dataclass(kw_only=True)
 class _Line:
+    coming: list[_Order] = field(default_factory=list)
     waiting: list[_Order] = field(default_factory=list)
     live: list[_Order] = field(default_factory=list)
     running: set[str] = field(default_factory=set)
+
+    def in_order(self) -> tuple[tuple[Standing, list[_Order]], ...]:
+        """Those who stand in order."""
+        return (Standing.COMES, self.coming), (Standing.WAITS, self.waiting)
 
 
 class Lines:
@@ -63,10 +68,10 @@ class Lines:
         if document is None:
             return LineSeen()
         order, line = _order(document), self._lines.get(_line_of(document), _Line())
-        ahead = bisect_left(line.waiting, order)
+        ahead, coming = bisect_left(line.waiting, order), bisect_left(line.coming, order)
         return LineSeen(
             older=bisect_left(line.live, order),
-            ahead=ahead,
+            ahead=ahead + coming,
             running=len(line.running - {task}),
             ahead_may_start=self._startable(line, most=ahead) == ahead,
             is_taken=task in line.running,
@@ -118,8 +123,9 @@ class Lines:
 
     def _remove(self, task: str, entry: _Entry) -> None:
         line = self._lines[entry.line]
-        if entry.standing is Standing.WAITS:
-            del line.waiting[bisect_left(line.waiting, entry.order)]
+        for stands, orders in line.in_order():
+            if entry.standing is stands:
+                del orders[bisect_left(orders, entry.order)]
         if entry.is_live:
             del line.live[bisect_left(line.live, entry.order)]
         line.running.discard(task)
@@ -130,8 +136,9 @@ class Lines:
     def _add(self, task: str, entry: _Entry) -> None:
         line = self._lines.setdefault(entry.line, _Line())
         self._entries[task] = entry
-        if entry.standing is Standing.WAITS:
-            insort(line.waiting, entry.order)
+        for stands, orders in line.in_order():
+            if entry.standing is stands:
+                insort(orders, entry.order)
         if entry.is_live:
             insort(line.live, entry.order)
         if entry.standing is Standing.RUNS:
@@ -146,10 +153,11 @@ class Lines:
 
     def _startable(self, line: _Line, *, most: int) -> int:
         """How many of the first may start at once. Nobody passes one who may not: a limit that was lower once holds
-        up those behind it."""
+        up those behind it. Nor one who is about to join: a place is left for it."""
         running = len(line.running)
         for index in range(most):
-            if running + index >= self._entries[line.waiting[index][1]].limit:
+            order = line.waiting[index]
+            if running + index + bisect_left(line.coming, order) >= self._entries[order[1]].limit:
                 return index
         return most
 

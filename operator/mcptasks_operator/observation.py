@@ -34,6 +34,13 @@ class Execution:
     """How long the task may wait in the queue."""
     retries: int = 0
     """How many further attempts the Job makes where one fails."""
+    queue_name: str | None = None
+    """The queue of Kueue's that lets the Job start, and may stop it again; None: there is none."""
+
+    @property
+    def may_try_again(self) -> bool:
+        """Whether the Job may have more than one pod: then a pod's failure is not the task's by itself."""
+        return self.retries > 0 or self.queue_name is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,12 +133,23 @@ class JobView:
     ttl_seconds_after_finished: int | None
     is_held_back: bool
     """It was made suspended and was not let start yet: it never had a pod."""
+    is_suspended: bool = False
+    """It makes no pods until it is let start, by us or by whoever has suspended it."""
+    suspended_at: datetime | None = None
+    """Since when the Job controller has known it to be suspended."""
+    active_since: datetime | None = None
+    """When the Job controller took it up, or took it up again; None while it is suspended."""
     released_at: datetime | None
     """When a Job that was held back was let start."""
     failed: int = 0
     """How many of its pods have failed, disrupted ones aside."""
     execution: Execution | None
     """None where the annotation is missing or unreadable, as on a Job that is not ours."""
+
+    @property
+    def rests(self) -> bool:
+        """Whether it makes no pods until it is let start, by us or by somebody else."""
+        return self.is_held_back or self.is_suspended
 
 
 @dataclass(frozen=True, kw_only=True)

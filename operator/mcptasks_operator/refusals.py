@@ -25,6 +25,8 @@ def refusals(template: Json, *, tool: McpTool) -> Iterator[str]:
         (f"{ROOT}.metadata.annotations", metadata.get("annotations", {})),
     ):
         yield from _keys(field, mapping)
+    if names.QUEUE_LABEL in own.labels:
+        yield f"job.metadata.labels: {names.QUEUE_LABEL}: not allowed: set queueName, which waits as long as Kueue does"
     yield from _pod(pod)
     main = main_container(pod)
     for field, container in containers(pod):

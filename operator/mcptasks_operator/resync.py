@@ -104,8 +104,13 @@ class Resync:
                 await self._read(kind, name)
         for name in self.store.names(TOOLS):
             self.enqueue(tool_key(name))
-        for name in self.store.names(TASKS):
+        for name in sorted(self.store.names(TASKS), key=self._created):
             self.enqueue(task_key(name))
+
+    def _created(self, task: str) -> tuple[str, str]:
+        """The oldest first: that is the order in which they wait for their turn."""
+        document = self.store.get(TASKS, task)
+        return ("" if document is None else str(document["metadata"].get("creationTimestamp", ""))), task
 
     async def _catch_up(self) -> None:
         """Wait for the watches for as long as they bring something of what they owe."""

@@ -26,7 +26,7 @@ longer between two pods."""
 def is_disrupted_too_often(situation: Situation) -> Verdict | None:
     """The pod was drained, evicted or preempted again and again: that is no failure of the tool, and has a bound."""
     job, pod, execution = situation.job, situation.pod, situation.execution
-    if not situation.has_another_try or job is None or pod is None:
+    if not situation.has_another_try or execution.queue_name is not None or job is None or pod is None:
         return None
     disruptions = attempts(situation) - 1 - job.failed
     if disruptions <= MOST_DISRUPTIONS or situation.now < pod.created_at + _COUNTED_BY:
@@ -62,7 +62,7 @@ def attempts(situation: Situation) -> int:
     """How many pods were started, as far as was seen."""
     known, pod, job = situation.status.attempts, situation.pod, situation.job
     counted = max(known, len(situation.seen.pods))
-    if not situation.execution.retries or job is None:
+    if not situation.execution.may_try_again or job is None:
         return counted
     if pod is None or is_over(pod):
         return max(counted, job.failed)
@@ -79,7 +79,7 @@ def which_attempt(situation: Situation) -> str:
     ' (attempt 2 of 3)'
     """
     job, retries = situation.job, situation.execution.retries
-    if job is None or not situation.has_another_try or not job.failed:
+    if job is None or not (situation.has_another_try and retries and job.failed):
         return ""
     return f" (attempt {min(job.failed, retries) + 1} of {retries + 1})"
 

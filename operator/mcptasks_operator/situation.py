@@ -121,7 +121,7 @@ class Situation:
     @property
     def attempt_started_at(self) -> datetime | None:
         """When the container of the current attempt ran first; where nothing is seen of it, the task's first one."""
-        container = self.container if self.execution.retries else None
+        container = self.container if self.execution.may_try_again else None
         end = None if container is None else container.termination
         return (container.running_since if container else None) or (end.started_at if end else None) or self.started_at
 
@@ -130,7 +130,9 @@ class Situation:
         """Whether the Job may yet make another pod by itself, so that no pod's failure is the task's."""
         job = self.job
         return (
-            job is not None and self.execution.retries > 0 and not (job.finished or job.failure_reason or job.deleting)
+            job is not None
+            and self.execution.may_try_again
+            and not (job.finished or job.failure_reason or job.deleting)
         )
 
     @property

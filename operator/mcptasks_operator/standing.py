@@ -20,12 +20,14 @@ _OVER = frozenset(str(phase) for phase in Phase if phase.is_terminal)
 class Standing(Enum):
     """Where a task stands."""
 
+    COMES = auto()
+    """It was made and nobody has looked at it yet: it may be about to wait."""
     WAITS = auto()
     """Its Job is held back by the queue alone."""
     RUNS = auto()
     """A pod of it may run, now or by itself later."""
     ELSEWHERE = auto()
-    """Neither: it has no Job yet, waits for an answer or for somebody else's queue, or is over."""
+    """None of these: it waits for its tool, for an answer or for somebody else's queue, or is over."""
 
 
 def standing(task: Json | None, job: Json | None, pods: Iterable[Json]) -> Standing:
@@ -33,7 +35,9 @@ def standing(task: Json | None, job: Json | None, pods: Iterable[Json]) -> Stand
     seen = [pod_seen(pod, None) for pod in pods]
     if not all(map(is_over, seen)):
         return Standing.RUNS
-    if job is None or _ends(job):
+    if job is None:
+        return Standing.COMES if _is_untouched(task) else Standing.ELSEWHERE
+    if _ends(job):
         return Standing.ELSEWHERE
     if job["spec"].get("suspend") is not True:
         makes_no_more = bool(seen) and job["spec"].get("backoffLimit") == 0
@@ -65,6 +69,12 @@ def _is_queued(task: Json | None) -> bool:
     if task is None or not is_live(task) or task["spec"].get("cancelRequested"):
         return False
     return bool(task.get("status", {}).get("phase") == Phase.PENDING)
+
+
+def _is_untouched(task: Json | None) -> bool:
+    if task is None or not is_live(task) or task["spec"].get("cancelRequested"):
+        return False
+    return not task.get("status", {}).get("phase")
 
 
 def _is_over(task: Json | None) -> bool:

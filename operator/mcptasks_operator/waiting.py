@@ -64,7 +64,7 @@ def _cause(situation: Situation) -> Cause | None:
 
 def _is_to_start(situation: Situation) -> bool:
     """Whether the start deadline runs: each attempt has its own."""
-    if not situation.execution.retries:
+    if not situation.execution.may_try_again:
         return situation.started_at is None
     return situation.container is None or situation.container.running_since is None
 
@@ -77,6 +77,8 @@ def _began(situation: Situation) -> datetime:
     job = situation.job
     if job is None:
         return situation.now
+    if situation.execution.queue_name is not None:
+        return job.active_since or situation.now  # the time in Kueue's queue does not count, whenever that was
     began, pod = job.released_at or job.created_at, situation.pod
     is_again = situation.execution.retries > 0 and situation.status.attempts > 1
     return max(began, pod.created_at) if pod is not None and is_again else began

@@ -118,6 +118,13 @@ CASES: dict[str, Case] = {
         field="spec.holdSeconds",
         says="holdSeconds goes with taskSupport optional and withoutTasks handle alone: remove it",
     ),
+    "two queues": Case(
+        tool=tool(queueName="gpus", limits={"running": 5}),
+        field="spec.queueName",
+        says="queueName leaves it to Kueue who runs: remove it, or limits.running",
+    ),
+    "no name of a queue": Case(tool=tool(queueName="GPUs!"), field="spec.queueName", says="should match"),
+    "too many retries": Case(tool=tool(retries=11), field="spec.retries", says="less than or equal to 10"),
     "a queue without a limit": Case(
         tool=tool(limits={"queued": 5}),
         field="spec.limits.queued",
@@ -217,6 +224,7 @@ def test_every_rule_has_a_tool_that_it_refuses() -> None:
         tool(holdSeconds=1, access={"callers": ["alice"], "groups": []}),
         tool(access={}),
         tool(limits={}),
+        tool(queueName="team-a.gpus", queueSeconds=60, retries=10),
         tool(limits={"running": 1, "queued": 0}, queueSeconds=1),
         tool(questions=[QUESTION | {"answeredBy": "approvers", "approvers": {"groups": ["release"]}}]),
         tool(questions=[QUESTION | {"when": "beforeTask", "answeredBy": "either", "approvers": {"users": ["anna"]}}]),

@@ -203,6 +203,7 @@ class World(RuleBasedStateMachine):
 
     def look(self, task: str) -> None:
         before, has_its_place = self.truth(), self.desk.lines.seen(task).is_taken
+        before.waiting.update(self.coming())
         self.pending.discard(task)
         try:
             asyncio.run(self.desk.tasks.reconcile(task))
@@ -211,6 +212,16 @@ class World(RuleBasedStateMachine):
         self.take_the_woken()
         if not has_its_place:  # a release that failed is tried again, whoever has come meanwhile
             self.check_that_nobody_was_overtaken(before)
+
+    def coming(self) -> dict[str, tuple[str, str]]:
+        """Those that the operator knows of and has not looked at."""
+        known = (self.desk.store.get(TASKS, each) for each in self.desk.store.names(TASKS))
+        fresh = [each for each in known if each and not each.get("status") and not each["spec"].get("cancelRequested")]
+        return {
+            name: (str(each["metadata"]["creationTimestamp"]), name)
+            for each in fresh
+            if self.document(JOBS, name := each["metadata"]["name"]) is None
+        }
 
     def check_that_nobody_was_overtaken(self, before: Truth) -> None:
         for task in self.truth().running.keys() - before.running.keys():

@@ -99,6 +99,18 @@ def test_each_tool_has_its_own_line(room: Room) -> None:
     assert room.lines.seen("a") == LineSeen()
 
 
+def test_a_place_is_left_for_one_who_was_made_before_and_is_about_to_join(room: Room) -> None:
+    room.task("a", second=1, phase=None)
+    room.waits("b", second=2, limit=1)
+    room.waits("c", second=3, limit=2)
+
+    assert room.lines.seen("b") == LineSeen(older=1, ahead=1)
+    assert not room.lines.seen("c").ahead_may_start
+    room.woken.clear()
+    room.task("a", second=1, phase="InputRequired")
+    assert room.woken == ["b", "c"]
+
+
 def test_one_who_has_not_joined_yet_sees_its_place(room: Room) -> None:
     room.runs("r")
     room.waits("b", second=2)
@@ -106,7 +118,7 @@ def test_one_who_has_not_joined_yet_sees_its_place(room: Room) -> None:
     room.task("c", second=3, phase=None)
 
     assert room.lines.seen("a").ahead == 0
-    assert room.lines.seen("c").ahead == 1
+    assert room.lines.seen("c").ahead == 2
 
 
 @pytest.mark.parametrize(
