@@ -33,6 +33,7 @@ def job_view(document: Json, *, task_uid: str) -> JobView:
     annotations = metadata.get("annotations", {})
     annotation, released = annotations.get(names.EXECUTION_ANNOTATION), annotations.get(names.RELEASED_ANNOTATION)
     finished = any(kind in conditions for kind in _ENDED)
+    active_since = _moment(document.get("status", {}).get("startTime"))
     return JobView(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -46,9 +47,10 @@ def job_view(document: Json, *, task_uid: str) -> JobView:
         ttl_seconds_after_finished=spec.get("ttlSecondsAfterFinished"),
         is_suspended=spec.get("suspend") is True and not finished,
         suspended_at=_moment(conditions.get("Suspended", {}).get("lastTransitionTime")),
-        active_since=_moment(document.get("status", {}).get("startTime")),
+        active_since=active_since,
         is_held_back=released == "" and spec.get("suspend") is True and not finished,
-        released_at=_released_at(released),
+        # Somebody may let a Job start by hand that was held back.
+        released_at=_released_at(released) or (active_since if released == "" else None),
         failed=_failed_pods(document.get("status", {})),
         execution=None if annotation is None else execution_from_json(annotation),
     )

@@ -286,3 +286,20 @@ def test_a_job_is_held_back_while_it_is_suspended_and_was_never_let_start(docume
 )
 def test_when_a_job_was_let_start_is_read_if_it_can_be(annotation: str | None, moment: datetime | None) -> None:
     assert job_view(annotated(annotation, suspend=False), task_uid="task-uid").released_at == moment
+
+
+def test_a_job_that_was_let_start_by_hand_began_when_the_job_controller_took_it_up() -> None:
+    document = {
+        "metadata": {
+            "name": "mt-a",
+            "uid": "job-uid",
+            "creationTimestamp": "2026-03-01T12:00:00Z",
+            "annotations": {names.RELEASED_ANNOTATION: ""},
+        },
+        "spec": {"suspend": False},
+        "status": {"startTime": "2026-03-02T12:00:00Z"},
+    }
+    view = job_view(document, task_uid="task-uid")
+
+    assert (view.is_held_back, view.is_suspended) == (False, False)
+    assert view.released_at == view.active_since == datetime(2026, 3, 2, 12, tzinfo=UTC)
