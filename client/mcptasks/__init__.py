@@ -1,7 +1,7 @@
 """mcptasks for those who call tools: a client library and the `mcptasks` command line.
 
 It speaks standard MCP (2026-07-28, with the extension `io.modelcontextprotocol/tasks`) over HTTP to any server that has
-it; nothing here knows of Kubernetes.
+it. Nothing here knows of Kubernetes, but for the command line's words for approvers, which run `kubectl`.
 
 Importing the package costs nothing beyond the standard library: the names below are loaded when they are first used.
 """
