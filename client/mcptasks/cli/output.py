@@ -67,6 +67,7 @@ class Printer:
             self._json(with_commands(task.document(), {key: first for key, (first, *_) in commands.items()}))
         else:
             self._line(task.task_id)
+            self._stream.flush()  # where both streams are one, what belongs first comes first
             self._complain(f"mcptasks: {task.task_id} needs an answer:")
             self._complain(*(line for key, each in questions.items() for line in lines_of(each, commands[key])))
         self._complain(*self._strange(task), *notes)

@@ -1,6 +1,7 @@
 """The command line as a process: its streams, its signals and its exit codes."""
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mcptasks.cli.app import app
-from mcptasks.testing import FakeServer, FakeTool, completed, state, tool_result
+from mcptasks.testing import FakeServer, FakeTask, FakeTool, completed, form, state, tool_result
 
 WORKING = state("working", pollIntervalMs=50, statusMessage="running")
 
@@ -36,9 +37,9 @@ async def start(*arguments: str) -> asyncio.subprocess.Process:
 
 async def finish(process: asyncio.subprocess.Process, text: str = "") -> Ended:
     async with asyncio.timeout(50):
-        out, err = await process.communicate(text.encode())
+        out, err = await process.communicate(text.encode() if process.stdin else None)
     assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
+    return Ended(process.returncode, out.decode(), (err or b"").decode())
 
 
 async def test_the_result_goes_to_one_stream_and_all_else_to_the_other(server: FakeServer) -> None:
@@ -124,6 +125,22 @@ async def test_ctrl_c_before_there_is_a_task_says_what_is_known(server: FakeServ
 
     assert (ended.code, ended.out) == (130, "")
     assert "not known" in ended.err
+
+
+async def test_both_streams_in_one_file_are_in_order(server: FakeServer) -> None:
+    asked = {"go": form("Deploy?", sure={"type": "boolean"})}
+    server.tasks["mt-1"] = FakeTask(states=[state("input_required", inputRequests=asked)])
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "mcptasks.cli", "wait", "mt-1", "-q", "-s", server.url),
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+    ended = await finish(process)
+
+    assert ended.out.splitlines()[:3] == ["mt-1", "mcptasks: mt-1 needs an answer:", "go: Deploy?"]
 
 
 @pytest.mark.parametrize("verb", ["get", "questions", "answer", "result", "cancel"])
