@@ -11,6 +11,7 @@ from mcptasks.cli.approving.objects import patch_of
 from mcptasks_crds.forms import check_form_schema, violation_of_answer
 from mcptasks_crds.questions import AnsweredBy
 from mcptasks_crds.tool import McpTool
+from mcptasks_operator.tool_checks import tool_problems
 
 PAGE = "docs/approvals.md"
 
@@ -24,6 +25,7 @@ def test_the_tool_asks_a_form_that_clients_can_show(page: Callable[[str], Any]) 
     (question,) = tool(page).spec.questions
 
     assert check_form_schema(question.requested_schema) is None
+    assert tool_problems(tool(page)) == ()
 
 
 def test_the_patches_are_answers_to_its_question_as_the_command_line_gives_them(page: Callable[[str], Any]) -> None:
