@@ -46,14 +46,14 @@ class Printer:
         if self._output is Output.JSON:
             self._json({"status": "completed", "result": result.document()})
         else:
-            self._line(text_of(result))
+            self._text(text_of(result))
 
     def outcome(self, task: Task) -> None:
         """How a task ended. As text, that is its result, or on the other stream why it has none; as JSON, the task."""
         if self._output is Output.JSON:
             self._json(task.document())
         elif isinstance(task, CompletedTask):
-            self._line(text_of(task.result))
+            self._text(text_of(task.result))
         elif isinstance(task, FailedTask):
             print(f"mcptasks: {task.task_id} failed: {printable(task.error.message)}", file=self._errors)
         elif isinstance(task, CancelledTask):
@@ -169,6 +169,10 @@ class Printer:
         # Half a character (a lone surrogate) can be written as an escape alone.
         text = json.dumps(document, indent=2, ensure_ascii=not is_utf8)
         self._stream.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+
+    def _text(self, text: str) -> None:
+        """A result's text; the end of its last line is there once, whether the tool has written it or not."""
+        self._line(text.removesuffix("\n"))
 
     def _line(self, text: str) -> None:
         encoding = self._stream.encoding or "utf-8"

@@ -54,6 +54,11 @@ def test_a_result_is_its_text_and_nothing_else() -> None:
     assert printed(Output.TEXT, task(completed("two\nlines"))) == "two\nlines\n"
 
 
+@pytest.mark.parametrize(("text", "shown"), [("a\n", "a\n"), ("a\n\n", "a\n\n"), ("", "\n"), ("\n", "\n")])
+def test_a_result_that_ends_its_last_line_itself_gets_no_second_end(text: str, shown: str) -> None:
+    assert printed(Output.TEXT, task(completed(text))) == shown
+
+
 def test_a_task_without_a_result_prints_nothing() -> None:
     assert printed(Output.TEXT, task(state("cancelled"))) == ""
     assert printed(Output.TEXT, task(state("failed", error={"code": -32603, "message": "m"}))) == ""
