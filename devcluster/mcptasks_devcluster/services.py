@@ -23,15 +23,22 @@ class Services:
     """Where the server's MCP endpoint is, or will be."""
     environment: dict[str, str]
     processes: dict[Service, asyncio.subprocess.Process]
+    logs: Path | None = None
+    """The directory of a log for each service; None: they write where this process does."""
 
     async def start(self, service: Service, *, kubeconfig: Path | None = None) -> None:
         """Start a service that does not run; `kubeconfig` is another identity than everybody's."""
         environment = dict(self.environment)
         if kubeconfig is not None:
             environment["MCPTASKS_KUBECONFIG"] = str(kubeconfig)
-        self.processes[service] = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", f"mcptasks_{service}", env=environment
-        )
+        command = (sys.executable, "-m", f"mcptasks_{service}")
+        if self.logs is None:
+            self.processes[service] = await asyncio.create_subprocess_exec(*command, env=environment)
+            return
+        with (self.logs / f"{service}.log").open("ab") as log:
+            self.processes[service] = await asyncio.create_subprocess_exec(
+                *command, env=environment, stdout=log, stderr=log
+            )
 
     async def kill(self, service: Service) -> None:
         """SIGKILL: the service has no time for anything."""
@@ -48,7 +55,7 @@ class Services:
 
 @asynccontextmanager
 async def services(
-    *, kubeconfig: Path, namespace: str, environment: Mapping[str, str] | None = None
+    *, kubeconfig: Path, namespace: str, environment: Mapping[str, str] | None = None, logs: Path | None = None
 ) -> AsyncIterator[Services]:
     """The services of a namespace, none of them started; those that run at the end are stopped as a kubelet does.
 
@@ -71,6 +78,7 @@ async def services(
             **(environment or {}),
         },
         processes={},
+        logs=logs,
     )
     try:
         yield found
