@@ -8,7 +8,7 @@ This module does the package's only I/O; in the package, `podlogs` alone imports
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -56,7 +56,7 @@ class RejectedError(KubeError):
 
 
 class RetryableError(KubeError):
-    """It may work later (429, 5xx, no answer). Whether it was done is not known."""
+    """It may work later (429, 5xx, no answer, a quota that others change). Whether it was done is not known."""
 
     def __init__(
         self,
@@ -108,11 +108,18 @@ LEASES: Final = Kind(group="coordination.k8s.io", version="v1", plural="leases")
 EVENTS: Final = Kind(group="events.k8s.io", version="v1", plural="events")
 
 
+Load = Callable[[client.Configuration], Awaitable[None]]
+
+
 class Kube:
     """An open connection to one API server. Use as an async context manager."""
 
-    def __init__(self, api: client.ApiClient) -> None:
+    def __init__(self, api: client.ApiClient, load: Load | None = None) -> None:
+        """`load`: reads the credentials anew; without it they stay what they are."""
         self._api = api
+        self._load = load
+        self._loading = asyncio.Lock()
+        self._loads = 0
 
     @classmethod
     async def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None) -> Self:
@@ -120,15 +127,16 @@ class Kube:
         configuration = client.Configuration()
         # Reading the environment's proxy settings for each request costs more than the request itself.
         configuration.client_session_kwargs = {"trust_env": False}
-        if kubeconfig is not None or context is not None:
-            await config.load_kube_config(
-                config_file=None if kubeconfig is None else str(kubeconfig),
-                context=context,
-                client_configuration=configuration,
-            )
-        else:
-            config.load_incluster_config(client_configuration=configuration)
-        return cls(client.ApiClient(configuration))
+
+        async def load(into: client.Configuration) -> None:
+            if kubeconfig is not None or context is not None:
+                file = None if kubeconfig is None else str(kubeconfig)
+                await config.load_kube_config(config_file=file, context=context, client_configuration=into)
+            else:
+                config.load_incluster_config(client_configuration=into)
+
+        await load(configuration)
+        return cls(client.ApiClient(configuration), load)
 
     async def __aenter__(self) -> Self:
         return self
@@ -141,6 +149,23 @@ class Kube:
         """How the connection was made: address, certificates and token, for whoever needs one of his own."""
         configuration: client.Configuration = self._api.configuration
         return configuration
+
+    async def renew(self) -> None:
+        """Read the credentials anew: a token file's new content, what an exec plugin gives now.
+
+        Raises:
+            RetryableError: they cannot be read at the moment.
+        """
+        loads = self._loads
+        async with self._loading:
+            if loads != self._loads:
+                return  # somebody else has done it meanwhile
+            try:
+                if self._load is not None:
+                    await self._load(self._api.configuration)
+            except (config.ConfigException, OSError) as error:
+                raise RetryableError(f"the credentials cannot be read: {error}") from error
+            self._loads += 1
 
     async def request(
         self,
@@ -232,7 +257,7 @@ class Kube:
                     return
                 event = _parse(line)
                 if event.get("type") == "ERROR":
-                    raise _error(f"watch {kind.plural}", int(event["object"].get("code", 500)), line)
+                    raise _error("watch", kind.plural, int(event["object"].get("code", 500)), line)
                 yield event
         except (aiohttp.ClientError, TimeoutError) as error:
             raise RetryableError(f"watch {kind.plural}: cut off: {error!r}", words=_CUT_OFF) from error
@@ -264,21 +289,27 @@ class Kube:
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> Any:
-        parameters = await self._api.param_serialize(
-            method=method,
-            resource_path=path,
-            query_params=list((query or {}).items()),
-            header_params={"Accept": accept, "Content-Type": content_type},
-            body=body,
-            auth_settings=["BearerToken"],
-        )
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=10, sock_read=timeout_seconds
-        )  # a watch has no total limit; a plain request gets one in request()
+        async def send() -> Any:
+            parameters = await self._api.param_serialize(
+                method=method,
+                resource_path=path,
+                query_params=list((query or {}).items()),
+                header_params={"Accept": accept, "Content-Type": content_type},
+                body=body,
+                auth_settings=["BearerToken"],
+            )
+            return await self._api.call_api(*parameters, _request_timeout=timeout)
+
+        # A watch has no total limit; a plain request gets one in request().
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=timeout_seconds)
         try:
-            response = await self._api.call_api(*parameters, _request_timeout=timeout)
+            response = await send()
+            if response.status == 401:  # refused before anything was done
+                response.response.close()
+                await self.renew()
+                response = await send()
             if response.status >= 400:
-                raise _error(f"{method} {path}", response.status, await response.read(), response.headers)
+                raise _error(method, path, response.status, await response.read(), response.headers)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise RetryableError(f"{method} {path}: no answer: {error!r}", words=_NO_ANSWER) from error
         return response
@@ -303,9 +334,9 @@ _KINDS: Final[Mapping[int, type[KubeError]]] = {
 }
 
 
-def _error(what: str, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> KubeError:
+def _error(method: str, path: str, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> KubeError:
     """The error for an answer. Only a Status object's own message is echoed: other bodies may hold anything."""
-    message, reason = f"HTTP {status}", ""
+    what, message, reason = f"{method} {path}", f"HTTP {status}", ""
     try:
         document = json.loads(body)
         if isinstance(document, dict):
@@ -318,7 +349,9 @@ def _error(what: str, status: int, body: bytes, headers: Mapping[str, str] | Non
     if status == 410:
         return GoneError(f"{what}: {message}", **said)
     kind = _KINDS.get(status)
-    if kind is not None:
+    # A POST meets this where a quota's own object is changed by others meanwhile: nothing of that name was found.
+    is_in_passing = method == "POST" and status == 409 and reason != "AlreadyExists"
+    if kind is not None and not is_in_passing:
         return kind(f"{what}: {message}", **said)
     delay = (headers or {}).get("Retry-After", "")
     return RetryableError(f"{what}: {message}", delay_seconds=float(delay) if delay.isdigit() else None, **said)

@@ -57,8 +57,9 @@ async def until_shown(replica: Backend, task_id: str, phase: Phase, *, seconds: 
         {"status": 503},
         {"status": 500, "times": 2},
         {"status": 429, "headers": {"Retry-After": "0"}},
+        {"status": 409},
     ],
-    ids=["lost-once", "lost-three-times", "503", "500-twice", "429"],
+    ids=["lost-once", "lost-three-times", "503", "500-twice", "429", "409 for a quota that others change"],
 )
 async def test_a_create_that_went_wrong_makes_exactly_one_task_all_the_same(
     kube: Kube, namespace: str, replica: Backend, proxy: FaultProxy, fault: dict[str, Any]
