@@ -14,7 +14,9 @@ from mcptasks_crds.kube import Kind
 from .store import is_newer
 
 DEAD_AFTER_SECONDS: Final = 150.0
-"""Beyond this lag a watch is dead: twice kopf's own time-out for a silent watch, and a little to list again."""
+"""Beyond this lag a watch is dead, and beginning it anew has not helped: the process is to be started anew."""
+LATE_AFTER_SECONDS: Final = 10.0
+"""Beyond this lag a watch is begun anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +82,11 @@ class Drift:
         now = self._clock()
         sinces = [missing.since for each in self._missing.values() for missing in each.values()]
         return max((now - since for since in sinces), default=0.0)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether some watch is to be begun anew."""
+        return self.lag_seconds > LATE_AFTER_SECONDS
 
     @property
     def is_dead(self) -> bool:

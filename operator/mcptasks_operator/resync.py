@@ -58,14 +58,15 @@ class Resync:
     _wanted: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def run(self, interval_seconds: float) -> None:
-        """Resync until cancelled."""
+        """Resync until cancelled; sooner where the API server did not answer, or a watch owes what it has."""
         while True:
             self._wanted.clear()
             answered = await self.attempt()
             async with self._ended:
                 self._ended.notify_all()
+            is_well = answered and not self.drift.owed
             with suppress(TimeoutError):
-                async with asyncio.timeout(interval_seconds if answered else min(RETRY_SECONDS, interval_seconds)):
+                async with asyncio.timeout(interval_seconds if is_well else min(RETRY_SECONDS, interval_seconds)):
                     await self._wanted.wait()
 
     async def anew(self) -> None:

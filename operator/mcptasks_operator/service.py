@@ -170,7 +170,10 @@ class Operator:
         await check.until_mended(self._tell)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(watch(kube=self.kube, namespace=self.settings.namespace, take=self._intake.take))
+                namespace, take = self.settings.namespace, self._intake.take
+                group.create_task(
+                    watch(kube=self.kube, namespace=namespace, take=take, is_late=lambda: self.drift.is_late)
+                )
                 group.create_task(self._event_watch.run())
                 group.create_task(self._begin(group))
         except* OperatorError as failed:

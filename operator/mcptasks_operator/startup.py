@@ -5,9 +5,12 @@ A thread, for kopf cancels every task that it finds in its event loop when it en
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 import kopf
+import structlog
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
@@ -24,39 +27,115 @@ INACTIVITY_SECONDS: Final = 70.0
 """The API server sends a bookmark each minute: a watch that is silent for longer is dead, and begun anew."""
 CONNECT_SECONDS: Final = 10.0
 REQUEST_SECONDS: Final = 30.0
+LOOK_SECONDS: Final = 1.0
+"""How often it is looked whether the watches are late."""
+END_SECONDS: Final = 5.0
+"""How long kopf may take to end."""
+SETTLED_SECONDS: Final = 30.0
+"""kopf that worked for so long did not fail at once."""
+MOST_FAILURES: Final = 5
+"""So often in a row kopf may fail before the process does, and Kubernetes tries."""
+FIRST_DELAY_SECONDS: Final = 0.5
+
+_log = structlog.get_logger(__name__)
+
+Renew = Callable[[], Awaitable[None]]
 
 
-async def watch(*, kube: Kube, namespace: str, take: Take) -> None:
+async def watch(*, kube: Kube, namespace: str, take: Take, is_late: Callable[[], bool] = lambda: False) -> None:
     """Watch until cancelled. `take` is called in this very event loop.
 
+    kopf is begun anew where it ends by itself, as it does when the API server refuses a watch (410 as an HTTP status,
+    say), and where `is_late` says that a watch brings nothing of what is there. What it lists then is no news twice.
+
     Raises:
-        WatchError: kopf gave up.
+        WatchError: kopf gave up again and again.
     """
+    loop, failures = asyncio.get_running_loop(), 0
+    while True:
+        began = loop.time()
+        try:
+            await _watch_once(kube, namespace, take, is_late)
+            failures = 0
+            continue
+        except WatchError as error:
+            failures = 1 if loop.time() - began > SETTLED_SECONDS else failures + 1
+            if failures > MOST_FAILURES:
+                raise
+            _log.warning("watches_begin_anew", error=str(error), failures=failures)
+        await asyncio.sleep(min(FIRST_DELAY_SECONDS * 2.0 ** (failures - 1), SETTLED_SECONDS))
+
+
+async def _watch_once(kube: Kube, namespace: str, take: Take, is_late: Callable[[], bool]) -> None:
+    """Watch until cancelled, or until it is late."""
     loop, stop = asyncio.get_running_loop(), threading.Event()
 
     def take_here(kind: Kind, type_: str | None, document: Json) -> None:
-        loop.call_soon_threadsafe(take, kind, type_, document)
+        if not stop.is_set():
+            loop.call_soon_threadsafe(take, kind, type_, document)
 
-    thread = loop.run_in_executor(None, lambda: asyncio.run(_kopf(kube, namespace, take_here, stop)))
+    async def renew() -> None:
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(kube.renew(), loop))
+
+    ended = _in_a_thread(lambda: asyncio.run(_kopf(kube, namespace, take_here, renew, stop)))
     try:
-        await asyncio.shield(thread)
-    except Exception as error:  # kopf's errors have no common root, and none of them can be mended here
-        raise WatchError(f"kopf gave up: {error!r}") from error
-    else:
-        raise WatchError("kopf ended by itself")
+        began = loop.time()
+        while not (await asyncio.wait({ended}, timeout=LOOK_SECONDS))[0]:
+            if loop.time() - began > SETTLED_SECONDS and is_late():
+                _log.warning("watches_are_late")
+                return
+        error = ended.exception()
+        raise WatchError("kopf ended by itself" if error is None else f"kopf gave up: {error!r}") from error
     finally:
         stop.set()
-        await asyncio.wait({thread})
+        if not (await asyncio.wait({ended}, timeout=2 * END_SECONDS))[0]:
+            _log.error("watches_do_not_end")  # they bring nothing any more; the thread ends with the process
 
 
-async def _kopf(kube: Kube, namespace: str, take: Take, stop: threading.Event) -> None:
+def _in_a_thread(work: Callable[[], None]) -> asyncio.Future[None]:
+    """Do it in a thread that nobody has to wait for at the process's end."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def tell(error: BaseException | None) -> None:
+        if ended.cancelled():
+            return
+        if error is None:
+            ended.set_result(None)
+        else:
+            ended.set_exception(error)
+
+    def do() -> None:
+        error: BaseException | None = None
+        try:
+            work()
+        except Exception as failed:  # noqa: BLE001  # kopf's errors have no common root, and none can be mended here
+            error = failed
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(tell, error)
+
+    threading.Thread(target=do, name="kopf", daemon=True).start()
+    return ended
+
+
+async def _kopf(kube: Kube, namespace: str, take: Take, renew: Renew, stop: threading.Event) -> None:
     registry = kopf.OperatorRegistry()
-    register_login(registry, kube)
+    register_login(registry, kube, renew)
     register(registry, take)
+    tasks = await kopf.spawn_tasks(registry=registry, settings=kopf_settings(), namespaces=[namespace], stop_flag=stop)
     try:
-        await kopf.operator(registry=registry, settings=kopf_settings(), namespaces=[namespace], stop_flag=stop)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        # When one watch has failed, kopf waits for the others without end, and they for credentials that it gives no
+        # more (kopf 1.45). What is left of it then is cancelled with this loop.
+        ending = asyncio.create_task(kopf.run_tasks(tasks))
+        await asyncio.wait({ending}, timeout=END_SECONDS)
+        if ending.done():
+            ending.result()
     finally:
         stop.set()  # a thread of kopf's own waits for it
+    failed = (task.exception() for task in tasks if task.done() and not task.cancelled())
+    for error in filter(None, failed):
+        raise error
 
 
 def kopf_settings() -> kopf.OperatorSettings:
@@ -84,11 +163,12 @@ def kopf_settings() -> kopf.OperatorSettings:
     return settings
 
 
-def register_login(registry: kopf.OperatorRegistry, kube: Kube) -> None:
+def register_login(registry: kopf.OperatorRegistry, kube: Kube, renew: Renew) -> None:
     """Let kopf use the very credentials of our own connection; kopf asks again whenever they are refused."""
 
     @kopf.on.login(registry=registry, id="log-in")
     async def log_in(**_: object) -> kopf.ConnectionInfo:
+        await renew()  # else kopf would be given what was just refused, and would give up
         configuration = kube.configuration
         header = await configuration.get_api_key_with_prefix("BearerToken") or ""
         scheme, _space, token = header.partition(" ")

@@ -1,12 +1,15 @@
 """What happens between the watches: what they miss, when they break, and what the probes say of it."""
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 
 import aiohttp
 import pytest
 
+from mcptasks_chaos.credentials import Credentials
 from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, TASKS, Kind
 from mcptasks_crds.phases import Phase
@@ -98,6 +101,82 @@ async def test_a_watch_that_died_without_a_word_is_made_up_for_by_listing_and_th
 
     assert first == HTTPStatus.OK
     assert status["phase"] == "Completed"
+
+
+@pytest.mark.parametrize("status", [HTTPStatus.GONE, HTTPStatus.FORBIDDEN])
+async def test_watches_that_are_refused_are_begun_anew_in_the_same_process(world: World, status: HTTPStatus) -> None:
+    """kopf fails as a whole where one watch is refused, 410 as an HTTP status included, and may never end then."""
+    async with world.operator(resync_seconds=600.0) as operator:
+        await world.tool()
+        refusal = world.proxy.add(Fault(method="GET", path="/mcptasks$", of_watches=True, status=status))
+        world.proxy.cut_watches()
+        await refusal.reached.wait()
+
+        task = await world.call()
+        await world.job(task)
+        await world.kubelet.finish(task, message="done")
+        ended = await world.status(task)
+        alive, _ = await ask(operator, "/livez")
+
+    assert (ended["phase"], alive) == ("Completed", HTTPStatus.OK)
+
+
+async def test_watches_whose_version_is_too_old_go_on_from_a_new_list(world: World) -> None:
+    async with world.operator(resync_seconds=600.0):
+        await world.tool()
+        world.proxy.expire_watches()
+        before = len(world.proxy.requests)
+
+        task = await world.call()
+        await world.job(task)
+        await world.kubelet.finish(task, message="done")
+        ended = await world.status(task)
+
+    lists = [each for each in world.proxy.requests[before:] if each.path.endswith("/mcptasks") and not each.is_watch]
+    assert ended["phase"] == "Completed"
+    assert 1 <= len(lists) <= 3
+
+
+async def test_connections_that_died_without_a_word_are_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half open: what was there brings nothing and says nothing, and new connections are good."""
+    monkeypatch.setattr("mcptasks_operator.drift.LATE_AFTER_SECONDS", 2.0)
+    monkeypatch.setattr("mcptasks_operator.startup.SETTLED_SECONDS", 1.0)
+    monkeypatch.setattr("mcptasks_operator.resync.RETRY_SECONDS", 1.0)
+    monkeypatch.setattr("mcptasks_crds.kube.REQUEST_TIMEOUT_SECONDS", 2.0)
+    async with world.operator(resync_seconds=5.0):
+        await world.tool()
+        watches = sum(each.is_watch for each in world.proxy.requests)
+        world.proxy.silence()
+        task = await world.call()
+        world.proxy.mend()
+
+        await world.job(task)
+        await world.kubelet.finish(task, message="done")
+        ended = await world.status(task)
+        await eventually(partial(_watches, world, watches + 4), what="there are new watches")
+
+    assert ended["phase"] == "Completed"
+
+
+async def _watches(world: World, at_least: int) -> bool:
+    return sum(each.is_watch for each in world.proxy.requests) >= at_least
+
+
+async def test_an_operator_whose_token_is_taken_away_goes_on_with_the_new_one(world: World, tmp_path: Path) -> None:
+    credentials = Credentials(proxy=world.proxy, file=tmp_path / "token")
+    credentials.rotate()
+    rotating = replace(world, kubeconfig=credentials.write_kubeconfig(tmp_path / "rotating"))
+    async with rotating.operator(resync_seconds=600.0):
+        await world.tool()
+        credentials.rotate()
+        world.proxy.cut_watches()
+
+        tasks = await asyncio.gather(*(world.call() for _ in range(5)))
+        await asyncio.gather(*(world.job(task) for task in tasks))
+        await asyncio.gather(*(world.kubelet.finish(task, message="done") for task in tasks))
+        ends = await asyncio.gather(*(world.status(task) for task in tasks))
+
+    assert {end["phase"] for end in ends} == {"Completed"}
 
 
 async def test_metrics_tell_of_tasks_ends_and_requests(world: World) -> None:
