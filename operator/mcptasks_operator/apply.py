@@ -9,7 +9,17 @@ import structlog
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
-from mcptasks_crds.kube import EVENTS, JOBS, PODS, TASKS, ConflictError, KubeError, NotFoundError, RejectedError
+from mcptasks_crds.kube import (
+    EVENTS,
+    JOBS,
+    PODS,
+    SECRETS,
+    TASKS,
+    ConflictError,
+    KubeError,
+    NotFoundError,
+    RejectedError,
+)
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import McpTask, TaskStatus
 from mcptasks_crds.times import format_time
@@ -33,6 +43,7 @@ from .errors import JobRefusedError
 from .events import event_manifest
 from .jobs import render
 from .observation import Absent, Refusal
+from .orphans import is_orphan, orphaned_secret
 from .patches import merge_patch
 from .store import Store, version_of
 
@@ -182,6 +193,26 @@ class Applier:
                 await self._record(task, action, now)
             case _:
                 assert_never(action)
+
+    async def sweep(self, task: str) -> None:
+        """Remove the Job, and the Secret, of a task that was deleted without what it owned."""
+        job = self.store.get(JOBS, names.job_name(task))
+        if job is None or not is_orphan(job):
+            return
+        try:
+            self.store.put(TASKS, await self.cluster.get(TASKS, self.namespace, task))
+        except NotFoundError:
+            secret = orphaned_secret(job)
+            if secret is not None:  # first, for without the Job nobody knows of it
+                await self._delete_secret(secret)
+            await self._delete_job(DeleteJob(name=job["metadata"]["name"], uid=job["metadata"]["uid"]))
+            _log.info("orphan_removed", task=task)
+
+    async def _delete_secret(self, name: str) -> None:
+        try:
+            await self.cluster.delete(SECRETS, self.namespace, name)
+        except NotFoundError:
+            _log.debug("secret_gone_before_deletion", secret=name)
 
     async def _patch_job(self, name: str, uid: str, changes: Json) -> None:
         patch = {"metadata": {"uid": uid}, "spec": changes}

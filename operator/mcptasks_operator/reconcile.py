@@ -86,6 +86,7 @@ class TaskReconciler:
         for _ in range(MOST_ROUNDS):
             document = self.store.get(TASKS, name)
             if document is None:
+                await self.applier.sweep(name)
                 return None
             task = McpTask.model_validate(document)
             decision, facts = await self._decide(task, facts)

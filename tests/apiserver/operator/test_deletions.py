@@ -1,0 +1,122 @@
+"""A task that somebody deletes takes all with it that was its own, whichever way it is deleted, and nobody holds it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from mcptasks_crds import names
+from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, Kind
+from mcptasks_crds.phases import Phase
+from mcptasks_devcluster.eventually import eventually
+from mcptasks_operator.testing.world import World
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(180)]
+
+MODES = ["Background", "Foreground", "Orphan"]
+
+
+async def delete(world: World, task: str, mode: str) -> None:
+    path = TASKS.path(world.namespace, task)
+    await world.kube.request("DELETE", path, body={"propagationPolicy": mode})
+
+
+async def running(world: World, **spec: Any) -> tuple[str, str]:
+    """A task whose program runs, and its pod."""
+    task = await world.call(**spec)
+    pod = await world.kubelet.run(task)
+    await world.status(task, Phase.RUNNING)
+    return task, pod
+
+
+async def all_are_gone(world: World, task: str, pod: str) -> None:
+    for kind, name in ((TASKS, task), (JOBS, names.job_name(task)), (PODS, pod)):
+        await is_gone(world, kind, name)
+
+
+async def is_gone(world: World, kind: Kind, name: str) -> None:
+    async def gone() -> bool:
+        return not await world.exists(kind, name)
+
+    # A garbage collector that has just been started does not know of our kinds for half a minute.
+    await eventually(gone, what=f"{kind.plural}/{name} is gone", timeout_seconds=120)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_running_tasks_job_and_pod_go_with_it(operated: World, mode: str) -> None:
+    task, pod = await running(operated)
+
+    await delete(operated, task, mode)
+
+    await all_are_gone(operated, task, pod)
+
+
+async def test_what_was_orphaned_while_no_operator_was_there_is_removed_by_the_next(world: World) -> None:
+    async with world.operator():
+        await world.tool()
+        task, pod = await running(world)
+    await delete(world, task, "Orphan")
+    await is_gone(world, TASKS, task)
+    await world.until(JOBS, names.job_name(task), lambda seen: "ownerReferences" not in seen["metadata"])
+
+    async with world.operator():
+        await all_are_gone(world, task, pod)
+
+
+async def test_the_arguments_of_an_orphan_go_too(operated: World) -> None:
+    task = names.new_task_id()
+    manifest = {
+        "apiVersion": names.API_VERSION,
+        "kind": names.TASK_KIND,
+        "metadata": {"name": task},
+        "spec": {"tool": {"name": "echo"}, "argumentsFrom": {"secretName": names.arguments_secret_name(task)}},
+    }
+    made = await operated.kube.create(TASKS, operated.namespace, manifest)
+    owner = {
+        "apiVersion": names.API_VERSION,
+        "kind": names.TASK_KIND,
+        "name": task,
+        "uid": made["metadata"]["uid"],
+    }
+    metadata = {"name": names.arguments_secret_name(task), "ownerReferences": [owner]}
+    await operated.kube.create(
+        SECRETS, operated.namespace, {"metadata": metadata, "stringData": {"arguments.json": "{}"}}
+    )
+    pod = await operated.kubelet.run(task)
+    await operated.status(task, Phase.RUNNING)
+
+    await delete(operated, task, "Orphan")
+
+    await all_are_gone(operated, task, pod)
+    await is_gone(operated, SECRETS, names.arguments_secret_name(task))
+
+
+async def test_a_job_of_somebody_elses_with_our_labels_is_left_alone(operated: World) -> None:
+    task, pod = await running(operated)
+    mine = await operated.job(task)
+    metadata = {"name": "theirs", "labels": mine["metadata"]["labels"] | {names.TASK_LABEL: "theirs"}}
+    container = {"name": "tool", "image": "example.invalid/echo:1"}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    await operated.kube.create(JOBS, operated.namespace, {"metadata": metadata, "spec": {"template": template}})
+
+    # By the time that this orphan is gone, the operator has looked at that Job long since.
+    await delete(operated, task, "Orphan")
+    await all_are_gone(operated, task, pod)
+
+    assert await operated.exists(JOBS, "theirs")
+    await operated.kube.delete(JOBS, operated.namespace, "theirs")
+
+
+async def test_tasks_of_a_namespace_that_is_deleted_go_without_an_operator(world: World) -> None:
+    """Nothing of ours holds a namespace back: there is no finalizer, and nobody has to be there."""
+    async with world.operator():
+        await world.tool()
+        tasks = [await running(world) for _ in range(3)]
+        ended = await world.call()
+        await world.kubelet.finish(ended, message="done")
+        await world.status(ended)
+
+    await world.kube.request("DELETE", f"/api/v1/namespaces/{world.namespace}")
+
+    await asyncio.gather(*(all_are_gone(world, task, pod) for task, pod in tasks))
+    await is_gone(world, TASKS, ended)
