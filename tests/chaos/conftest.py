@@ -1,0 +1,61 @@
+"""Which seeds are run, how many tasks each has, and where."""
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mcptasks_chaos.run import Outcome, Place
+from mcptasks_crds.kube import Kube
+from mcptasks_devcluster.local import LocalCluster
+from mcptasks_devcluster.paths import cluster_paths
+from mcptasks_devcluster.productimage.base import base_image
+from mcptasks_devcluster.productimage.engines import find_engine
+from mcptasks_devcluster.record import read_record
+
+FIRST_SEED: Final = int(os.environ.get("MCPTASKS_CHAOS_FIRST_SEED") or 1)
+SEEDS: Final = int(os.environ.get("MCPTASKS_CHAOS_SEEDS") or 6)
+TASKS: Final = int(os.environ.get("MCPTASKS_CHAOS_TASKS") or 60)
+REPORTS: Final = Path(__file__).parents[2] / "dist" / "chaos"
+
+_OUTCOMES: Final = pytest.StashKey[dict[int, Outcome]]()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test a seed."""
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEEDS))
+
+
+@pytest.fixture
+def tasks() -> int:
+    """How many tasks a seed's run has."""
+    return TASKS
+
+
+@pytest.fixture
+async def place(cluster: Any, kube: Kube, tmp_path: Path, seed: int) -> Place:
+    """A whole cluster, whose components may be restarted where they are ours."""
+    image = base_image(find_engine(), None)
+    cluster.load_docker_image(image)
+    paths = cluster_paths(cluster.name)
+    record = read_record(paths.record)
+    local = LocalCluster(paths) if record is not None and record.provider == "local" else None
+    reports = REPORTS / f"seed-{seed}"
+    return Place(kube=kube, cluster=local, image=image, directory=tmp_path / "run", reports=reports)
+
+
+@pytest.fixture
+def outcomes(pytestconfig: pytest.Config) -> dict[int, Outcome]:
+    """What came of each seed, for the summary."""
+    return pytestconfig.stash.setdefault(_OUTCOMES, {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """One line a seed."""
+    found = config.stash.get(_OUTCOMES, {})
+    if found:
+        terminalreporter.section("chaos")
+    for seed, outcome in found.items():
+        terminalreporter.line(f"seed {seed}: {outcome}")
