@@ -1,9 +1,11 @@
 # The words that people and CI use. `make help` prints them. Every word installs what it needs.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit conformance lint cluster-up cluster-down image crds chart bench scale lock venv programs
+.PHONY: help demo test test-unit conformance chaos chaos-memory lint cluster-up cluster-down image crds chart bench scale lock venv programs
 
 CLUSTER ?= mcptasks
 TASKS ?= 1000
+SEEDS ?= 6
+FIRST_SEED ?= 1
 BIN := .venv/bin
 DEVCLUSTER := $(BIN)/python -m mcptasks_devcluster
 
@@ -21,6 +23,14 @@ test-unit: venv ## The tests that need neither cluster nor network (about a minu
 
 conformance: programs ## The official MCP conformance suite alone, against two replicas on a real cluster; prints the counts
 	$(BIN)/pytest tests/cluster/conformance
+
+chaos: TASKS = 60
+chaos: venv ## Storms of faults against a real cluster: SEEDS=6 FIRST_SEED=1 TASKS=60
+	MCPTASKS_CHAOS_SEEDS=$(SEEDS) MCPTASKS_CHAOS_FIRST_SEED=$(FIRST_SEED) MCPTASKS_CHAOS_TASKS=$(TASKS) \
+	  $(BIN)/pytest tests/chaos/test_chaos.py
+
+chaos-memory: venv ## 2,000 tasks through one operator: its memory stays flat
+	MCPTASKS_CHAOS_MEMORY_TASKS=2000 $(BIN)/pytest tests/chaos/test_memory.py
 
 lint: venv ## ruff, mypy, import-linter, codespell, and generated files that are stale
 	$(BIN)/ruff check

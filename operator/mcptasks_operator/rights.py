@@ -14,7 +14,7 @@ RIGHTS: Final[tuple[Right, ...]] = rights(
         ("batch", "jobs", ("get", "list", "watch", "create", "patch", "delete")),
         ("", "pods", ("get", "list", "watch")),
         ("", "pods/log", ("get",)),
-        ("", "secrets", ("create",)),
+        ("", "secrets", ("create", "delete")),
         ("events.k8s.io", "events", ("create", "watch")),
         ("coordination.k8s.io", "leases", ("create",)),
         ("coordination.k8s.io", f"leases {names.LEASE}", ("get", "patch")),

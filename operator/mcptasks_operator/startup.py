@@ -5,7 +5,7 @@ A thread, for kopf cancels every task that it finds in its event loop when it en
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Final
 
@@ -77,7 +77,7 @@ async def _watch_once(kube: Kube, namespace: str, take: Take, is_late: Callable[
     async def renew() -> None:
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(kube.renew(), loop))
 
-    ended = _in_a_thread(lambda: asyncio.run(_kopf(kube, namespace, take_here, renew, stop)))
+    ended = _in_a_thread(lambda: _run(_kopf(kube, namespace, take_here, renew, stop)))
     try:
         began = loop.time()
         while not (await asyncio.wait({ended}, timeout=LOOK_SECONDS))[0]:
@@ -118,6 +118,26 @@ def _in_a_thread(work: Callable[[], None]) -> asyncio.Future[None]:
     return ended
 
 
+def _run(main: Coroutine[None, None, None]) -> None:
+    """Like `asyncio.run`, but what does not end when it is cancelled is left, in a loop that runs no more.
+
+    When one watch has failed, kopf closes the connections of the others, which then wait for credentials that nobody
+    gives them any more, cancelled or not (kopf 1.45).
+    """
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(main)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=END_SECONDS))
+        if all(task.done() for task in left):
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+
 async def _kopf(kube: Kube, namespace: str, take: Take, renew: Renew, stop: threading.Event) -> None:
     registry = kopf.OperatorRegistry()
     register_login(registry, kube, renew)
@@ -125,8 +145,6 @@ async def _kopf(kube: Kube, namespace: str, take: Take, renew: Renew, stop: thre
     tasks = await kopf.spawn_tasks(registry=registry, settings=kopf_settings(), namespaces=[namespace], stop_flag=stop)
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        # When one watch has failed, kopf waits for the others without end, and they for credentials that it gives no
-        # more (kopf 1.45). What is left of it then is cancelled with this loop.
         ending = asyncio.create_task(kopf.run_tasks(tasks))
         await asyncio.wait({ending}, timeout=END_SECONDS)
         if ending.done():

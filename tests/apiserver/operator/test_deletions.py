@@ -1,19 +1,23 @@
 """A task that somebody deletes takes all with it that was its own, whichever way it is deleted, and nobody holds it."""
 
 import asyncio
-from typing import Any
+import json
+from dataclasses import replace
+from typing import Any, Final
 
 import pytest
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, Kind
+from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, Kind, NotFoundError
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_operator.testing.kubelet import FakeKubelet
 from mcptasks_operator.testing.world import World
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(180)]
 
-MODES = ["Background", "Foreground", "Orphan"]
+NAMESPACES: Final = "/api/v1/namespaces"
+MODES: Final = ["Background", "Foreground", "Orphan"]
 
 
 async def delete(world: World, task: str, mode: str) -> None:
@@ -109,14 +113,26 @@ async def test_a_job_of_somebody_elses_with_our_labels_is_left_alone(operated: W
 
 async def test_tasks_of_a_namespace_that_is_deleted_go_without_an_operator(world: World) -> None:
     """Nothing of ours holds a namespace back: there is no finalizer, and nobody has to be there."""
-    async with world.operator():
-        await world.tool()
-        tasks = [await running(world) for _ in range(3)]
-        ended = await world.call()
-        await world.kubelet.finish(ended, message="done")
-        await world.status(ended)
+    made = await world.kube.request("POST", NAMESPACES, body={"metadata": {"generateName": "doomed-"}})
+    namespace = json.loads(made)["metadata"]["name"]
+    doomed = replace(world, namespace=namespace, kubelet=FakeKubelet(kube=world.kube, namespace=namespace))
+    async with doomed.operator():
+        await doomed.tool()
+        tasks = [await running(doomed) for _ in range(3)]
+        ended = await doomed.call()
+        await doomed.kubelet.finish(ended, message="done")
+        await doomed.status(ended)
 
-    await world.kube.request("DELETE", f"/api/v1/namespaces/{world.namespace}")
+    await world.kube.request("DELETE", f"{NAMESPACES}/{namespace}")
 
-    await asyncio.gather(*(all_are_gone(world, task, pod) for task, pod in tasks))
-    await is_gone(world, TASKS, ended)
+    await asyncio.gather(*(all_are_gone(doomed, task, pod) for task, pod in tasks))
+    await is_gone(doomed, TASKS, ended)
+
+    async def namespace_is_gone() -> bool:
+        try:
+            await world.kube.request("GET", f"{NAMESPACES}/{namespace}")
+        except NotFoundError:
+            return True
+        return False
+
+    await eventually(namespace_is_gone, what="the namespace is gone", timeout_seconds=120)

@@ -14,6 +14,7 @@ from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, TASKS, Kind
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.proxy import Fault
 from mcptasks_operator.leadership import Alone
 from mcptasks_operator.service import Operator
 from mcptasks_operator.testing.world import World

@@ -1,0 +1,86 @@
+"""An operator's memory after many tasks is what it was after few; they come and go at a real API server."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mcptasks_chaos.crowd import crowd
+from mcptasks_crds import names
+from mcptasks_crds.kube import TASKS, TOOLS, Kube
+from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.services import Services, services
+from mcptasks_operator.testing.world import tool_manifest
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.chaos, pytest.mark.timeout(3600)]
+
+TASKS_IN_ALL: Final = int(os.environ.get("MCPTASKS_CHAOS_MEMORY_TASKS") or 0)
+FEW: Final = 200
+MOST_GROWTH: Final = 1.3
+AT_ONCE: Final = 50
+KEPT_SECONDS: Final = 20
+RESULT: Final = "x" * 4000
+
+
+@pytest.fixture
+async def operator(kube: Kube, kubeconfig: Path, namespace: str, tmp_path: Path) -> AsyncIterator[Services]:
+    """An operator at work, and a tool."""
+    await kube.create(TOOLS, namespace, tool_manifest("echo"))
+    async with services(kubeconfig=kubeconfig, namespace=namespace, logs=tmp_path) as running:
+        await running.start("operator")
+        yield running
+
+
+@pytest.mark.skipif(not TASKS_IN_ALL, reason="takes many minutes: make chaos-memory")
+async def test_memory_after_two_thousand_tasks_is_what_it_was_after_two_hundred(
+    kube: Kube, namespace: str, operator: Services
+) -> None:
+    async with crowd(kube, namespace, result=RESULT):
+        await go_through(kube, namespace, FEW)
+        after_few = memory(operator)
+        await go_through(kube, namespace, TASKS_IN_ALL - FEW)
+        after_all = memory(operator)
+
+    assert after_all <= MOST_GROWTH * after_few, f"{after_few / 2**20:.1f} MiB, then {after_all / 2**20:.1f} MiB"
+
+
+async def go_through(kube: Kube, namespace: str, count: int) -> None:
+    """Make so many tasks, some at a time, and wait until all have ended and were deleted."""
+    for begin in range(0, count, AT_ONCE):
+        made = [call(kube, namespace) for _ in range(min(AT_ONCE, count - begin))]
+        await asyncio.gather(*made)
+
+        async def few_left() -> bool:
+            return await left(kube, namespace) <= 4 * AT_ONCE
+
+        await eventually(few_left, what="tasks end and go", timeout_seconds=300)
+
+    async def none_left() -> bool:
+        return await left(kube, namespace) == 0
+
+    await eventually(none_left, what="all tasks are gone", timeout_seconds=300)
+
+
+async def call(kube: Kube, namespace: str) -> None:
+    manifest = {
+        "apiVersion": names.API_VERSION,
+        "kind": names.TASK_KIND,
+        "metadata": {"name": names.new_task_id()},
+        "spec": {"tool": {"name": "echo"}, "arguments": '{"text": "hi"}', "retentionSeconds": KEPT_SECONDS},
+    }
+    await kube.create(TASKS, namespace, manifest)
+
+
+async def left(kube: Kube, namespace: str) -> int:
+    page = await kube.list_metadata(TASKS, namespace, limit="1")
+    return len(page["items"] or ()) + int(page["metadata"].get("remainingItemCount", 0))
+
+
+def memory(running: Services) -> int:
+    """The operator's resident set, in bytes."""
+    status = Path(f"/proc/{running.processes['operator'].pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024
