@@ -146,7 +146,7 @@ SYMPTOMS: Final[tuple[Symptom, ...]] = (
     Symptom(
         source=Source.CONTAINER,
         word="CreateContainerConfigError|CreateContainerError",
-        text="runAsNonRoot|no command specified",
+        text="runAsNonRoot|non-root|no command specified",
         reason=Reason.CONTAINER_CANNOT_RUN,
         heals=Heals.NEVER,
         says="the container cannot be created",
