@@ -67,6 +67,7 @@ _PULLS: Final = "ErrImagePull|ImagePullBackOff|RegistryUnavailable|ImageInspectE
 _MISSING: Final = "not found|references non-existent|couldn't find key"
 _WITHOUT_IMAGE: Final = "no match for platform|no matching manifest|no image found in .* for architecture"
 _OTHER_PROCESSOR: Final = "exec format error"
+_RUNC_SAYS: Final = re.compile(rf"(standard_init_linux\.go:\d+: )?exec [^\n]*: {_OTHER_PROCESSOR}")
 
 SYMPTOMS: Final[tuple[Symptom, ...]] = (
     # The pod is not made.
@@ -250,9 +251,13 @@ def reason_of_refusal(message: str) -> Reason:
     return Reason.QUOTA_EXCEEDED if re.search(_QUOTA, message) else Reason.JOB_REJECTED
 
 
-def is_for_another_processor(message: str) -> bool:
-    """Whether a container could not be started because its program is not for the node's processor."""
-    return _OTHER_PROCESSOR in message
+def is_for_another_processor(said: str, *, whole: bool = False) -> bool:
+    """Whether a container could not be started because its program is not for the node's processor.
+
+    Some runtimes say so as the message of its end; runc says it on the container's own output, as all that there is
+    (`whole`), and ends with 1: no program of the container's has run then.
+    """
+    return bool(_RUNC_SAYS.fullmatch(said.strip())) if whole else _OTHER_PROCESSOR in said
 
 
 def _of_container(pod: PodSeen) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from mcptasks_crds.limits import RESULT_STORED_BYTES, stored_bytes
 from mcptasks_crds.reasons import Reason
 
 from .decision import ConfirmJob, ConfirmPods
+from .observation import JobView
 from .podquestions import waited
 from .results import needs_log, result_of, tool_error
 from .situation import Situation
@@ -60,7 +61,7 @@ def job_is_gone(situation: Situation) -> Verdict | None:
 def job_passed_its_deadline(situation: Situation) -> Verdict | None:
     """The Job's own deadline, the backstop for an operator that was away, or somebody's `kubectl patch`."""
     job = situation.job
-    if job is None or job.failure_reason != _DEADLINE:
+    if job is None or not (job.failure_reason == _DEADLINE or _ends_by_its_deadline(situation, job)):
         return None
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())
@@ -76,6 +77,14 @@ def job_passed_its_deadline(situation: Situation) -> Verdict | None:
         log=situation.log,
         kept=situation.status.log_tail,
     )
+
+
+def _ends_by_its_deadline(situation: Situation, job: JobView) -> bool:
+    """The Job controller deletes the pod first, and says why on the Job a moment later."""
+    pod, seconds = situation.pod, job.active_deadline_seconds
+    if pod is None or not pod.deleting or pod.disruption or seconds is None:
+        return False
+    return situation.now >= (job.released_at or job.created_at) + timedelta(seconds=seconds)
 
 
 def job_is_over(situation: Situation) -> Verdict | None:

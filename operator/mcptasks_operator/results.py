@@ -80,6 +80,8 @@ def log_tail(log: LogSeen | None) -> str | None:
 
 def _tool_error(situation: Situation, end: Termination) -> Verdict:
     said = end.message if end.message.strip() else ""
+    if not said and situation.log is not None and is_for_another_processor(situation.log.text, whole=True):
+        return failed(Reason.IMAGE_ARCHITECTURE, f"the container could not be started: {situation.log.text.strip()}")
     reason, message = _why(end)
     message = with_refused(situation, message)
     return needs_log(situation) or tool_error(reason, message, said=_with_cut(said, end), log=situation.log)

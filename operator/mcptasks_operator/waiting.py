@@ -33,8 +33,8 @@ def start_deadline_is_over(situation: Situation) -> Verdict | None:
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())  # it may run by now: the deadline must not lose a race with our own cache
     seconds, cause = situation.execution.start_deadline_seconds, _cause(situation)
-    reason = Reason.START_DEADLINE if cause is None else cause.reason or Reason.START_DEADLINE
-    return failed(reason, f"not started within {seconds} s: {_what_it_waits_for(situation, cause)}")
+    message = f"not started within {seconds} s: {_what_it_waits_for(situation, cause)}"
+    return failed(_reason_of_a_late_start(situation, cause), message)
 
 
 def runs(situation: Situation) -> Verdict | None:
@@ -67,6 +67,13 @@ def _is_to_start(situation: Situation) -> bool:
     if not situation.execution.may_try_again:
         return situation.started_at is None
     return situation.container is None or situation.container.running_since is None
+
+
+def _reason_of_a_late_start(situation: Situation, cause: Cause | None) -> Reason:
+    if cause is not None and cause.reason is not None:
+        return cause.reason
+    is_without_node = situation.pod is not None and situation.pod.node is None  # also where no scheduler says why
+    return Reason.UNSCHEDULABLE if is_without_node else Reason.START_DEADLINE
 
 
 def _runs(situation: Situation) -> bool:

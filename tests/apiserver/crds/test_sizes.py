@@ -148,6 +148,7 @@ ENDS: Final = {
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("stuff", FILLINGS)
+@pytest.mark.requirement("failures/f1-13", "failures/f2-16")
 async def test_the_largest_task_is_created_ended_and_read_back_equal(
     stuff: str, end: str, kube: Kube, namespace: str
 ) -> None:

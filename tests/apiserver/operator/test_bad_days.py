@@ -25,6 +25,7 @@ WRITES = {
 
 @pytest.mark.parametrize("status", [429, 500, None], ids=["429", "500", "a lost answer"])
 @pytest.mark.parametrize("write", list(WRITES))
+@pytest.mark.requirement("failures/f1-01")
 async def test_a_write_that_fails_once_changes_nothing_of_the_end(
     operated: World, write: str, status: int | None
 ) -> None:

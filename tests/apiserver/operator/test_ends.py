@@ -139,6 +139,7 @@ async def test_an_end_is_told_by_one_event(operated: World) -> None:
     assert event["reason"] == "ExitCode"
 
 
+@pytest.mark.requirement("failures/f1-22")
 async def test_a_task_whose_time_is_over_is_deleted_with_all_that_it_owns(operated: World) -> None:
     task = names.new_task_id()
     secret = names.arguments_secret_name(task)
@@ -171,6 +172,7 @@ async def test_tools_run_side_by_side(operated: World) -> None:
         assert status["tool"]["resource"] == tool
 
 
+@pytest.mark.requirement("failures/f1-18")
 async def test_nothing_of_ours_holds_an_object_or_is_written_into_its_annotations(operated: World) -> None:
     task = await operated.call()
     pod = await operated.kubelet.run(task)

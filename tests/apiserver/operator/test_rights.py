@@ -10,6 +10,7 @@ from mcptasks_operator.testing.world import World
 pytestmark = pytest.mark.apiserver
 
 
+@pytest.mark.requirement("failures/f1-19")
 async def test_the_charts_rights_suffice_for_the_whole_life_of_a_task(
     restricted: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -28,6 +28,7 @@ async def ask(operator: Operator, path: str) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
+@pytest.mark.requirement("failures/f1-09")
 async def test_deletions_that_no_watch_told_of_are_found_by_listing(world: World) -> None:
     async with world.operator(resync_seconds=1.0) as operator:
         await world.tool()
@@ -49,6 +50,7 @@ async def _has_forgotten(operator: Operator, pod: str) -> bool:
     return operator.store.get(PODS, pod) is None
 
 
+@pytest.mark.requirement("failures/f1-22")
 async def test_the_cache_holds_nothing_of_what_is_gone(world: World) -> None:
     async with world.operator() as operator:
         await world.tool()
@@ -64,6 +66,7 @@ async def _is_empty(operator: Operator, kind: Kind) -> bool:
     return operator.store.names(kind) == ()
 
 
+@pytest.mark.requirement("failures/f1-07")
 async def test_a_task_made_while_the_connection_was_broken_runs_once_it_is_back(world: World) -> None:
     async with world.operator(resync_seconds=1.0) as operator:
         await world.tool()
@@ -86,6 +89,7 @@ async def _answers(operator: Operator, path: str, status: HTTPStatus) -> bool:
     return (await ask(operator, path))[0] == status
 
 
+@pytest.mark.requirement("failures/f1-08")
 async def test_a_watch_that_died_without_a_word_is_made_up_for_by_listing_and_then_fails_the_probe(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

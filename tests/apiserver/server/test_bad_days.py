@@ -61,6 +61,7 @@ async def until_shown(replica: Backend, task_id: str, phase: Phase, *, seconds: 
     ],
     ids=["lost-once", "lost-three-times", "503", "500-twice", "429", "409 for a quota that others change"],
 )
+@pytest.mark.requirement("failures/f2-27")
 async def test_a_create_that_went_wrong_makes_exactly_one_task_all_the_same(
     kube: Kube, namespace: str, replica: Backend, proxy: FaultProxy, fault: dict[str, Any]
 ) -> None:
@@ -288,6 +289,7 @@ class ForgetfulKube(Kube):
 
 
 @pytest.mark.parametrize("in_stream", [False, True])
+@pytest.mark.requirement("failures/f1-09")
 async def test_a_version_that_is_too_old_is_answered_with_a_new_list(
     kube: Kube, start_replica: StartReplica, hand: Hand, in_stream: bool
 ) -> None:

@@ -30,6 +30,7 @@ def patient_tool(root_image: str) -> McpTool:
 
 
 @pytest.mark.parametrize("grace_seconds", [pytest.param(5, id="politely"), pytest.param(0, id="by force")])
+@pytest.mark.requirement("failures/f2-22")
 async def test_a_deleted_pod_ends_the_job_without_a_second_one(
     grace_seconds: int, patient_tool: McpTool, create_task: CreateTask, kube: Kube, namespace: str
 ) -> None:

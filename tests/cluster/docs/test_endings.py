@@ -1,9 +1,17 @@
-"""Each end of docs/endings.md that can be brought about on a real node, as an MCP client sees it."""
+"""Each end of docs/endings.md that can be brought about on a real node, as an MCP client sees it, and kubectl."""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,123 +20,160 @@ from mcptasks import TaskHandle, TasksClient
 from mcptasks.models import CancelledTask, CompletedTask, FailedTask, Task
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
-from mcptasks_crds.kube import JOBS, PODS, TASKS, Kube
+from mcptasks_crds.kube import EVENTS, JOBS, MERGE_PATCH, PODS, TASKS, Kube, RejectedError, RetryableError
 from mcptasks_crds.reasons import Reason
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.services import Services
+from mcptasks_operator.testing.endings import (
+    BEFORE_THERE_IS_A_JOB,
+    BY_THEMSELVES,
+    COMPLETED,
+    NODE_LOST,
+    SEAT,
+    WHILE_IT_RUNS,
+    Ending,
+)
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(420)]
 
-WAIT_SECONDS: Final = 150
-QUOTA: Final = {"metadata": {"name": "no-jobs"}, "spec": {"hard": {"count/jobs.batch": "0"}}}
-ANY_OBJECT: Final = {"type": "object"}
+WAIT_SECONDS: Final = 180
+NORMAL: Final = {Reason.SUCCEEDED, Reason.CANCELLED, Reason.DECLINED}
+ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
+PRIORITIES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ending:
-    """How a task is brought to its end, and the words by which that is told."""
+class Diary:
+    """What was written down of tasks while they were watched."""
 
-    words: str
-    script: str = "true"
-    spec: Json = field(default_factory=dict)
-    """More of the tool's spec."""
-    pod: Json = field(default_factory=dict)
-    """More of the pod's spec."""
-    container: Json = field(default_factory=dict)
-    """More of the container."""
+    messages: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """What each task said while it was not over."""
+    causes: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The reasons of its condition until then."""
 
-    def tool(self, name: str, image: str) -> Json:
-        """The tool that ends so."""
-        ours = {"name": "tool", "image": image, "imagePullPolicy": "IfNotPresent", "command": ["sh", "-c", self.script]}
-        pod = {"containers": [ours | self.container], **self.pod}
-        return {
-            "apiVersion": names.API_VERSION,
-            "kind": names.TOOL_KIND,
-            "metadata": {"name": name},
-            "spec": {"description": "Ends.", **self.spec, "job": {"template": {"spec": pod}}},
-        }
+    async def keep(self, kube: Kube, namespace: str) -> None:
+        """Watch all tasks until cancelled."""
+        while True:
+            with suppress(RetryableError):
+                async with aclosing(kube.watch(TASKS, namespace, timeout_seconds=60)) as changes:
+                    async for change in changes:
+                        self._note(change["object"])
+
+    def _note(self, task: Json) -> None:
+        status, name = task.get("status", {}), task["metadata"]["name"]
+        for condition in status.get("conditions", ()):
+            if condition["status"] == "Unknown":
+                self.messages[name].append(status.get("message", ""))
+                self.causes[name].add(condition["reason"])
 
 
-SLEEP: Final = "trap 'exit 1' TERM; echo began; sleep 120 & wait"
-LARGE: Final = """python3 -c 'print("{" + chr(34) + "x" + chr(34) + ":" + chr(34) + "<" * 60000 + chr(34) + "}")'"""
-HUNGRY: Final = """exec python3 -c 'x = bytearray(200_000_000)'"""
-FULL: Final = "dd if=/dev/zero of=/scratch/file bs=1M count=20 2>/dev/null; sleep 120"
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """Where it happens: a namespace with a quota, a limit and priorities, and a node with one seat."""
 
-BY_THEMSELVES: Final[dict[Reason, Ending]] = {
-    Reason.SUCCEEDED: Ending(script="echo well > $MCPTASK_RESULT", words="well"),
-    Reason.EXIT_CODE: Ending(script="echo no such branch; exit 3", words="no such branch\n\nexit code 3"),
-    Reason.SIGNALLED: Ending(script="sh -c 'kill -KILL $$$$'; exit $?", words="exit code 137 (signal SIGKILL)"),
-    Reason.OUT_OF_MEMORY: Ending(
-        script=HUNGRY, container={"resources": {"limits": {"memory": "64Mi"}}}, words="more memory than its limit"
-    ),
-    Reason.RUN_LIMIT: Ending(script=SLEEP, spec={"timeoutSeconds": 2}, words="ran longer than its limit of 2 s"),
-    Reason.OUTPUT_INVALID: Ending(script="echo [1]", spec={"outputSchema": ANY_OBJECT}, words="must be a JSON object"),
-    Reason.IMAGE_INVALID: Ending(container={"image": "Not:An:Image"}, words="InvalidImageName"),
-    Reason.CONTAINER_CANNOT_RUN: Ending(container={"command": ["no-such-program"]}, words="could not be started"),
-    Reason.START_DEADLINE: Ending(
-        pod={"nodeSelector": {"no": "node"}}, spec={"startDeadlineSeconds": 3}, words="waiting for a node"
-    ),
-    Reason.POD_FAILED: Ending(
-        script=FULL,
-        pod={"volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "1Mi"}}]},
-        container={"volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}]},
-        words="Evicted",
-    ),
-    Reason.RESULT_TOO_LARGE: Ending(script=LARGE, spec={"outputSchema": ANY_OBJECT}, words="takes more room"),
-}
-"""Ends that come of the tool alone."""
+    kube: Kube
+    namespace: str
+    image: str
+    words: dict[str, str]
+    """How pods name these."""
+    cluster: str
 
-FROM_OUTSIDE: Final[dict[Reason, Ending]] = {
-    Reason.CANCELLED: Ending(script=SLEEP, words="cancelled"),
-    Reason.JOB_DELETED: Ending(script=SLEEP, words="was deleted from outside"),
-    Reason.POD_DELETED: Ending(script=SLEEP, words="was deleted"),
-    Reason.JOB_REJECTED: Ending(words="exceeded quota"),
-}
-"""Ends for which somebody does something."""
 
-COMPLETED: Final = {
-    Reason.SUCCEEDED: False,
-    Reason.EXIT_CODE: True,
-    Reason.SIGNALLED: True,
-    Reason.OUT_OF_MEMORY: True,
-    Reason.RUN_LIMIT: True,
-    Reason.OUTPUT_INVALID: True,
-}
-"""Whether the result says `isError`."""
+@pytest.fixture
+async def stage(kube: Kube, namespace: str, image: str, pytestconfig: pytest.Config) -> AsyncIterator[Stage]:
+    """The stage, set."""
+    poor, there, rich = namespace, f"{namespace}-but-there", f"{namespace}-rich"
+    node = json.loads(await kube.request("GET", "/api/v1/nodes"))["items"][0]["metadata"]["name"]
+    for name, value in ((poor, -3), (there, -2), (rich, 1)):
+        await kube.request("POST", PRIORITIES, body={"metadata": {"name": name}, "value": value})
+    of_the_poor = {"scopeName": "PriorityClass", "operator": "In", "values": [poor]}
+    quota = {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [of_the_poor]}}
+    await create_quota(kube, namespace, "no-pods", quota)
+    limits = {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}
+    path = f"/api/v1/namespaces/{namespace}/limitranges"
+    await kube.request("POST", path, body={"metadata": {"name": "small"}, "spec": limits})
+    await set_seats(kube, node, "1")
+    words = {"poor": poor, "rich": rich, "node": node}
+    yield Stage(kube=kube, namespace=namespace, image=image, words=words, cluster=pytestconfig.option.cluster_name)
+    await set_seats(kube, node, None)
+    for name in (poor, there, rich):
+        await kube.request("DELETE", f"{PRIORITIES}/{name}")
 
 
 @pytest.mark.requirement("uncovered/bad-ends")
+@pytest.mark.requirement(
+    "failures/f2-01", "failures/f2-09", "failures/f2-13", "failures/f2-14", "failures/f2-22", "failures/f2-23"
+)
 async def test_each_end_is_what_the_page_says(
-    running: Services,
-    make_tools: Callable[..., Awaitable[None]],
-    kube: Kube,
-    namespace: str,
-    image: str,
+    running: Services, make_tools: Callable[..., Awaitable[None]], stage: Stage
 ) -> None:
-    """All at once: most of the time each of them waits for its node."""
-    endings = {**BY_THEMSELVES, **FROM_OUTSIDE}
-    await make_tools(*(ending.tool(str(reason).lower(), image) for reason, ending in endings.items()))
+    """All at once: most of the time each of them waits for its node. The node itself goes last."""
+    kube, namespace = stage.kube, stage.namespace
+    lost = (NODE_LOST,) if kubelet_of(stage.cluster) is not None else ()
+    endings = (*BY_THEMSELVES, *WHILE_IT_RUNS, *BEFORE_THERE_IS_A_JOB, *lost)
+    await make_tools(*(ending.tool(stage.image, **stage.words) for ending in endings))
+    diary, ends = Diary(), dict[Ending, Task]()
+    writing = asyncio.create_task(diary.keep(kube, namespace))
     async with TasksClient(running.url) as client:
-        calls: dict[Reason, TaskHandle] = {}
-        for reason in endings.keys() - {Reason.JOB_REJECTED}:
-            calls[reason] = await call(client, reason)
-        await asyncio.gather(*(interfere(kube, namespace, reason, calls[reason]) for reason in calls))
-        await kube.request("POST", f"/api/v1/namespaces/{namespace}/resourcequotas", body=QUOTA)
-        await eventually(lambda: is_counted(kube, namespace), what="the quota counts", timeout_seconds=30)
-        calls[Reason.JOB_REJECTED] = await call(client, Reason.JOB_REJECTED)
-        ended = await asyncio.gather(*(call.wait(timeout_seconds=WAIT_SECONDS) for call in calls.values()))
+        calls = {ending: await call(client, ending) for ending in endings if ending not in BEFORE_THERE_IS_A_JOB}
+        async with asyncio.TaskGroup() as group:
+            for ending in WHILE_IT_RUNS:
+                group.create_task(interfere(stage, ending.reason, calls[ending]))
+        async with no_more_jobs(kube, namespace):
+            calls |= {ending: await call(client, ending) for ending in BEFORE_THERE_IS_A_JOB}
+            first = [ending for ending in endings if ending not in lost]
+            waits = (calls[ending].wait(timeout_seconds=WAIT_SECONDS) for ending in first)
+            ends |= zip(first, await asyncio.gather(*waits), strict=True)
+        for ending in lost:
+            await runs(kube, namespace, calls[ending].id)
+            async with witness(kube, namespace), frozen_kubelet(stage.cluster):
+                ends[ending] = await calls[ending].wait(timeout_seconds=WAIT_SECONDS)
+    writing.cancel()
 
-    seen = {reason: what_a_client_sees(task) for reason, task in zip(calls, ended, strict=True)}
-    reasons = {reason: await reason_of(kube, namespace, call.id) for reason, call in calls.items()}
-    assert reasons == {reason: str(reason) for reason in endings}
-    assert {reason: shown for reason, (shown, _) in seen.items()} == {reason: expected(reason) for reason in calls}
-    assert [reason for reason, (_, text) in seen.items() if endings[reason].words not in text] == [], seen
+    seen = {ending.name: what_a_client_sees(task) for ending, task in ends.items()}
+    assert {name: shown for name, (shown, _) in seen.items()} == {each.name: expected(each.reason) for each in endings}
+    assert [each.name for each in endings if each.words not in seen[each.name][1]] == [], seen
+    await check_what_kubectl_shows(kube, namespace, {ending: call.id for ending, call in calls.items()})
+    silent = {
+        each.name: diary.messages[calls[each].id]
+        for each in endings
+        if each.waits and not any(each.waits in message for message in diary.messages[calls[each].id])
+    }
+    assert silent == {}
+    assert [
+        each.name for each in endings if each.waits and expected_cause(each) not in diary.causes[calls[each].id]
+    ] == []
+
+
+async def check_what_kubectl_shows(kube: Kube, namespace: str, tasks: dict[Ending, str]) -> None:
+    """The reason, the condition, and one Event of each end."""
+    objects = {each["metadata"]["name"]: each["status"] for each in (await kube.list(TASKS, namespace))["items"]}
+    statuses = {ending: objects[task] for ending, task in tasks.items()}
+    assert {each.name: status["reason"] for each, status in statuses.items()} == {
+        each.name: str(each.reason) for each in tasks
+    }
+    for ending, status in statuses.items():
+        (condition,) = status["conditions"]
+        shown = {key: condition[key] for key in ("type", "status", "reason")}
+        succeeded = str(ending.reason is Reason.SUCCEEDED)
+        assert shown == {"type": "Succeeded", "status": succeeded, "reason": ending.reason}
+        assert condition["lastTransitionTime"] == status["finishedAt"]
+    events = [each for each in (await kube.list(EVENTS, namespace))["items"] if each["regarding"]["kind"] == "McpTask"]
+    told = Counter((each["regarding"]["name"], each["reason"], each["type"]) for each in events)
+    assert told == Counter(
+        (task, str(ending.reason), "Normal" if ending.reason in NORMAL else "Warning") for ending, task in tasks.items()
+    )
 
 
 def expected(reason: Reason) -> tuple[str, object]:
     if reason in COMPLETED:
         return "completed", COMPLETED[reason]
     return ("cancelled", None) if reason is Reason.CANCELLED else ("failed", str(reason))
+
+
+def expected_cause(ending: Ending) -> str:
+    """What the condition says while it waits: what it will end with, where something stands in its way."""
+    return "Pending" if ending.reason is Reason.START_DEADLINE else str(ending.reason)
 
 
 def what_a_client_sees(task: Task) -> tuple[tuple[str, object], str]:
@@ -145,38 +190,147 @@ def what_a_client_sees(task: Task) -> tuple[tuple[str, object], str]:
             return (str(task.status), None), ""
 
 
-async def call(client: TasksClient, reason: Reason) -> TaskHandle:
-    outcome = await client.call_tool(str(reason).lower())
+async def call(client: TasksClient, ending: Ending) -> TaskHandle:
+    outcome = await client.call_tool(ending.name)
     assert isinstance(outcome, TaskHandle)
     return outcome
 
 
-async def interfere(kube: Kube, namespace: str, reason: Reason, task: TaskHandle) -> None:
+async def runs(kube: Kube, namespace: str, task: str) -> str:
+    """Wait until the task runs. Returns its pod."""
+
+    async def pod() -> str | None:
+        status = (await kube.get(TASKS, namespace, task)).get("status", {})
+        return status["job"]["podName"] if status.get("phase") == "Running" else None
+
+    return await eventually(pod, what=f"the task {task} runs", timeout_seconds=WAIT_SECONDS)
+
+
+async def interfere(stage: Stage, reason: Reason, task: TaskHandle) -> None:
     """Do what the end takes, once the tool runs."""
-    if reason not in FROM_OUTSIDE:
-        return
-
-    async def runs() -> bool:
-        found = await kube.get(TASKS, namespace, task.id)
-        return "startedAt" in found.get("status", {})
-
-    await eventually(runs, what=f"the task for {reason} runs", timeout_seconds=WAIT_SECONDS)
+    kube, namespace = stage.kube, stage.namespace
+    pod = await runs(kube, namespace, task.id)
     match reason:
         case Reason.CANCELLED:
             await task.cancel()
         case Reason.JOB_DELETED:
             await kube.delete(JOBS, namespace, names.job_name(task.id))
+        case Reason.JOB_FAILED:
+            await kube.patch(JOBS, namespace, names.job_name(task.id), {"spec": {"activeDeadlineSeconds": 1}})
         case Reason.POD_DELETED:
-            pods = await kube.list(PODS, namespace, labelSelector=f"{names.TASK_LABEL}={task.id}")
-            await kube.delete(PODS, namespace, pods["items"][0]["metadata"]["name"])
+            await kube.delete(PODS, namespace, pod)
+        case Reason.DRAINED:
+            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+            await kube.request("POST", PODS.path(namespace, pod, subresource="eviction"), body=body)
+        case Reason.PREEMPTED:
+            resources = {"requests": {"cpu": "1m"}, "limits": {"memory": "8Mi", SEAT: "1"}}
+            container = {"name": "guest", "image": stage.image, "command": ["sleep", "1"], "resources": resources}
+            spec = {"priorityClassName": stage.words["rich"], "restartPolicy": "Never", "containers": [container]}
+            await kube.create(PODS, namespace, {"metadata": {"name": "guest"}, "spec": spec})
         case _:
             raise AssertionError(f"nobody knows how a task comes to the end {reason}")
 
 
-async def is_counted(kube: Kube, namespace: str) -> bool:
-    quota = json.loads(await kube.request("GET", f"/api/v1/namespaces/{namespace}/resourcequotas/no-jobs"))
-    return "count/jobs.batch" in quota.get("status", {}).get("used", {})
+async def create_quota(kube: Kube, namespace: str, name: str, spec: Json) -> None:
+    """Make a quota, and wait until it counts."""
+    path = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    await kube.request("POST", path, body={"metadata": {"name": name}, "spec": spec})
+
+    async def counts() -> bool:
+        quota = json.loads(await kube.request("GET", f"{path}/{name}"))
+        return bool(spec["hard"].keys() <= quota.get("status", {}).get("used", {}).keys())
+
+    await eventually(counts, what=f"the quota {name} counts", timeout_seconds=60)
 
 
-async def reason_of(kube: Kube, namespace: str, task: str) -> Any:
-    return (await kube.get(TASKS, namespace, task))["status"]["reason"]
+async def set_seats(kube: Kube, node: str, seats: str | None) -> None:
+    patch = {"status": {"capacity": {SEAT: seats}, "allocatable": {SEAT: seats}}}
+    await kube.request("PATCH", f"/api/v1/nodes/{node}/status", body=patch, content_type=MERGE_PATCH)
+
+
+@asynccontextmanager
+async def no_more_jobs(kube: Kube, namespace: str) -> AsyncIterator[None]:
+    """The namespace takes no Job of one tool by a policy, and none at all by a quota."""
+    label = names.label_value(BEFORE_THERE_IS_A_JOB[0].name)
+    rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"], "operations": ["CREATE"]}
+    is_its = f"has(object.metadata.labels) && object.metadata.labels[?'{names.TOOL_LABEL}'].orValue('') == '{label}'"
+    policy = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [{"name": "its", "expression": is_its}],
+        "validations": [{"expression": "false", "message": "no such Jobs today"}],
+    }
+    here = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}
+    binding = {"policyName": namespace, "validationActions": ["Deny"], "matchResources": here}
+    metadata = {"metadata": {"name": namespace}}
+    job = {"metadata": {"name": "probe", "labels": {names.TOOL_LABEL: label}}, "spec": {"template": _PROBE}}
+
+    async def is_refused() -> bool:
+        try:
+            await kube.create(JOBS, namespace, job, dryRun="All")
+        except RejectedError:
+            return True
+        return False
+
+    await kube.request("POST", f"{ADMISSION}/validatingadmissionpolicies", body=metadata | {"spec": policy})
+    await kube.request("POST", f"{ADMISSION}/validatingadmissionpolicybindings", body=metadata | {"spec": binding})
+    try:
+        await eventually(is_refused, what="the policy is in force", timeout_seconds=60)
+        await create_quota(kube, namespace, "no-jobs", {"hard": {"count/jobs.batch": "0"}})
+        yield
+    finally:
+        await kube.request("DELETE", f"{ADMISSION}/validatingadmissionpolicybindings/{namespace}")
+        await kube.request("DELETE", f"{ADMISSION}/validatingadmissionpolicies/{namespace}")
+
+
+@asynccontextmanager
+async def witness(kube: Kube, name: str) -> AsyncIterator[None]:
+    """A node that answers beside the one that does not: where none does, Kubernetes blames itself and moves nothing."""
+    nodes, leases = "/api/v1/nodes", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    taint = {"key": "example.com/witness", "effect": "NoSchedule"}
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now()[:19] + "Z"}
+    await kube.request("POST", nodes, body={"metadata": {"name": name}, "spec": {"taints": [taint]}})
+    body = {"status": {"conditions": [ready]}}
+    await kube.request("PATCH", f"{nodes}/{name}/status", body=body, content_type=MERGE_PATCH)
+    spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now()}
+    await kube.request("POST", leases, body={"metadata": {"name": name}, "spec": spec})
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(5)
+            body = {"spec": {"renewTime": now()}}
+            await kube.request("PATCH", f"{leases}/{name}", body=body, content_type=MERGE_PATCH)
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
+        await kube.request("DELETE", f"{nodes}/{name}")
+        await kube.request("DELETE", f"{leases}/{name}")
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+_PROBE: Final = {"spec": {"restartPolicy": "Never", "containers": [{"name": "x", "image": "x"}]}}
+
+
+def kubelet_of(cluster: str) -> int | None:
+    """The kubelet's process, where it is one of this machine."""
+    command = [sys.executable, "-m", "mcptasks_devcluster", "status", "--json", "--name", cluster]
+    root = Path(__file__).parents[3]
+    said: Any = json.loads(subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return None if said["provider"] != "local" else said["components"]["kubelet"]["pid"]
+
+
+@asynccontextmanager
+async def frozen_kubelet(cluster: str) -> AsyncIterator[None]:
+    """The node does not answer: its kubelet's process is stopped, as `docker pause` would do."""
+    kubelet = await asyncio.to_thread(kubelet_of, cluster)
+    assert kubelet is not None
+    os.kill(kubelet, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(kubelet, signal.SIGCONT)

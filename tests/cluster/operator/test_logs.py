@@ -28,6 +28,7 @@ def job(image: str, program: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+@pytest.mark.requirement("failures/f1-20", "failures/f2-18")
 async def test_a_huge_or_strange_log_gives_a_valid_bounded_result_and_holds_up_no_other_task(
     operated: World, python_image: str, program: str
 ) -> None:

@@ -141,6 +141,7 @@ def worst(schema: dict[str, Any], path: str, *, texts: bool = True) -> int:
             pytest.fail(f"{path}: {other} is not counted")
 
 
+@pytest.mark.requirement("failures/f2-16")
 def test_the_worst_case_of_all_maxima_stays_below_one_mebibyte() -> None:
     schema = custom_resource_definitions()[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     parts = {name: worst(schema["properties"][name], name) for name in ("spec", "status")}

@@ -32,6 +32,9 @@ from mcptasks_operator.samples import (
     tool,
     waiting,
 )
+from mcptasks_operator.testing.endings import ALL
+from mcptasks_server.ending import TaskCancelledError, TaskFailedError, outcome_of
+from mcptasks_server.legacy.projection import task_members
 from mcptasks_server.projection import detailed_task
 
 ROOT = Path(__file__).parents[3]
@@ -200,6 +203,36 @@ def test_every_reason_ends_in_the_phase_of_its_section(reason: Reason, sections:
     if decision.status.phase is Phase.COMPLETED and decision.status.result and decision.status.result.inline:
         is_error = '"isError":true' in decision.status.result.inline
         assert is_error == ("a tool error" in sections[reason])
+
+
+@pytest.mark.parametrize("reason", OBSERVATIONS, ids=str)
+def test_every_reason_is_shown_to_older_clients_and_to_held_calls_as_the_table_says(
+    reason: Reason, sections: dict[str, str]
+) -> None:
+    over = task().model_copy(update={"status": decide(OBSERVATIONS[reason]).status})
+    shown = task_members(over, elicitation=False, now=NOW)
+    phase, is_tool_error = over.status.phase, "a tool error" in sections[reason]
+
+    if phase is Phase.COMPLETED:
+        assert shown["status"] == ("failed" if is_tool_error else "completed")
+        assert ('"isError":true' in outcome_of(over)) == is_tool_error
+    elif phase is Phase.FAILED:
+        assert shown["status"] == "failed"
+        with pytest.raises(TaskFailedError) as failed:
+            outcome_of(over)
+        assert failed.value.data == {"reason": reason}
+    else:
+        assert shown["status"] == "cancelled"
+        with pytest.raises(TaskCancelledError):
+            outcome_of(over)
+
+
+def test_an_end_on_a_real_node_stands_in_the_list_of_the_test_that_the_page_names(
+    page: Callable[[str], Any], sections: dict[str, str]
+) -> None:
+    tried = {reason for reason in sections if "[test_each_end_is_what_the_page_says]" in page(PAGE).section(reason)}
+
+    assert tried == {str(ending.reason) for ending in ALL}
 
 
 def test_every_reason_that_is_used_names_a_test_that_exists(

@@ -79,6 +79,7 @@ async def test_no_object_is_read_on_the_straight_way(desk: Desk) -> None:
     ]
 
 
+@pytest.mark.requirement("failures/f1-01")
 async def test_the_outcome_is_written_before_the_job_is_retired(desk: Desk) -> None:
     await ended(desk)
 
@@ -124,6 +125,7 @@ async def test_an_event_that_cannot_be_recorded_is_nothing_to_stop_for(desk: Des
     assert desk.status(task)["phase"] == "Completed"
 
 
+@pytest.mark.requirement("failures/f2-27")
 async def test_a_job_whose_answer_was_lost_is_found_and_taken(desk: Desk) -> None:
     desk.tool()
     task = desk.task()
@@ -347,6 +349,7 @@ async def test_no_job_is_made_by_who_does_not_lead() -> None:
 
 @pytest.mark.parametrize("call", [POST_JOB, PATCH_STATUS, PATCH_JOB, Call("delete", "mcptasks")], ids=str)
 @pytest.mark.parametrize("is_done", [False, True], ids=["refused", "answer lost"])
+@pytest.mark.requirement("failures/f1-02")
 async def test_any_write_may_fail_once_and_all_ends_well(desk: Desk, call: Call, is_done: bool) -> None:
     desk.cluster.faults.append(Fault(call=call, error=RetryableError("500", status=500), is_done=is_done))
     desk.tool()

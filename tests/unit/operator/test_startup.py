@@ -1,6 +1,7 @@
 """kopf as it is set up: nothing without a time-out, and nothing written."""
 
 import kopf
+import pytest
 
 from mcptasks_crds.kube import Kind
 from mcptasks_operator.handlers import register
@@ -8,6 +9,7 @@ from mcptasks_operator.startup import kopf_settings
 from mcptasks_operator.store import KINDS
 
 
+@pytest.mark.requirement("failures/f1-08")
 def test_every_time_out_of_a_watch_is_set() -> None:
     watching = kopf_settings().watching
 
@@ -32,6 +34,7 @@ def test_every_time_out_of_a_request_is_set() -> None:
     assert networking.connect_timeout is not None
 
 
+@pytest.mark.requirement("failures/f1-06")
 def test_kopf_posts_scans_and_pauses_nothing_and_takes_nobodys_finalizer_away() -> None:
     settings = kopf_settings()
 
@@ -41,6 +44,7 @@ def test_kopf_posts_scans_and_pauses_nothing_and_takes_nobodys_finalizer_away() 
     assert settings.persistence.finalizer != kopf.OperatorSettings().persistence.finalizer
 
 
+@pytest.mark.requirement("failures/f1-06")
 async def test_only_raw_events_are_handled_and_each_goes_to_its_kind() -> None:
     taken: list[tuple[Kind, str | None, str]] = []
     registry = kopf.OperatorRegistry()

@@ -661,6 +661,7 @@ class World(RuleBasedStateMachine):
             Reason.EXIT_CODE: 1 in exits and self.failed_for_good(),
             Reason.SIGNALLED: 137 in exits and self.failed_for_good(),
             Reason.CONTAINER_CANNOT_RUN: any(each.never_ran for each in self.pods) or self.is_late(),
+            Reason.UNSCHEDULABLE: self.is_late() and not any(each.runs for each in self.pods),
             Reason.IMAGE_PULL: self.is_late() and not any(each.runs for each in self.pods),
             Reason.CONFIG_MISSING: self.is_late(MENDING) and not any(each.runs for each in self.pods),
             Reason.PREEMPTED: history.a_pod_was_doomed,

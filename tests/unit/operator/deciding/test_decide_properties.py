@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -357,6 +358,7 @@ def test_the_pods_own_word_and_the_known_job_are_never_changed(seen: Observation
         assert (decision.status.job.name, decision.status.job.uid) == (known.name, known.uid)
 
 
+@pytest.mark.requirement("failures/f2-28")
 @SEEN
 @given(seen=observations)
 def test_a_task_that_had_a_job_never_gets_another(seen: Observation) -> None:

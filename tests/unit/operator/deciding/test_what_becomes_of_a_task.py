@@ -283,6 +283,13 @@ STANDINGS = [
         "not started within 300 s: the image cannot be pulled yet: ErrImagePull: no route",
     ),
     row(
+        "a pod of which no scheduler says anything has no node either",
+        starting({"node": None}, job=job(created_at=ago(300)), pods_confirmed=True),
+        Phase.FAILED,
+        Reason.UNSCHEDULABLE,
+        "not started within 300 s: waiting for a node",
+    ),
+    row(
         "a pod that never comes fails in the end",
         starting(job=job(created_at=ago(300)), pods_confirmed=True),
         Phase.FAILED,
@@ -393,6 +400,20 @@ STANDINGS = [
         Phase.FAILED,
         Reason.IMAGE_ARCHITECTURE,
         "exec format error",
+    ),
+    row(
+        "another processor's program is told by what runc prints",
+        observation(pods=(pod(ended(1)),), log=log("exec /app/tool: exec format error\n")),
+        Phase.FAILED,
+        Reason.IMAGE_ARCHITECTURE,
+        "exec /app/tool: exec format error",
+    ),
+    row(
+        "a tool that could not run another processor's program itself has run",
+        observation(pods=(pod(ended(1)),), log=log("sh: 1: ./x: Exec format error\nexec y: exec format error\n")),
+        Phase.COMPLETED,
+        Reason.EXIT_CODE,
+        "exit code 1",
     ),
     row(
         "a shell's own 'command not found' is the tool's",
@@ -714,6 +735,23 @@ STANDINGS = [
         "was active longer",
     ),
     row(
+        "a pod is ended by its Job's deadline before the Job says so",
+        observation(pods_confirmed=True, pods=(pod(running(), deleting=True),), job=job(active_deadline_seconds=30)),
+        Phase.FAILED,
+        Reason.JOB_FAILED,
+        "Kubernetes ended the Job: DeadlineExceeded",
+    ),
+    row(
+        "a pod that a drain ends was not ended by its Job's deadline",
+        observation(
+            pods=(pod(running(), deleting=True, disruption="EvictionByEvictionAPI"),),
+            job=job(active_deadline_seconds=30),
+        ),
+        Phase.FAILED,
+        Reason.DRAINED,
+        "was evicted",
+    ),
+    row(
         "a Job of ours without its annotation still runs",
         observation(job=job(execution=None)),
         Phase.RUNNING,
@@ -724,6 +762,7 @@ STANDINGS = [
 
 
 @pytest.mark.parametrize(("seen", "phase", "reason", "message"), STANDINGS)
+@pytest.mark.requirement("failures/f2-11")
 def test_standing(seen: Observation, phase: Phase, reason: Reason | None, message: str) -> None:
     decision = decide(seen)
 

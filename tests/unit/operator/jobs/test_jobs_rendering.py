@@ -276,6 +276,7 @@ def test_labels_and_annotations_of_the_author_are_kept_and_ours_are_set(
         assert metadata["labels"]["app.kubernetes.io/managed-by"] == "mcptasks"
 
 
+@pytest.mark.requirement("failures/f2-24")
 def test_a_tool_name_that_is_no_label_is_hashed_in_the_label_alone(make_tool: Make, make_task: Make) -> None:
     job = render(make_task(), make_tool(name="-starts-with-a-dash"))
 
