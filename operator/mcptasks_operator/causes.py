@@ -62,6 +62,7 @@ class Symptom:
     """In front of the message."""
 
 
+_FORBIDDEN: Final = re.compile(r'^(Error creating: )?(\S+ "[^"]*" is forbidden: )?')
 _QUOTA: Final = "exceeded quota"
 _PULLS: Final = "ErrImagePull|ImagePullBackOff|RegistryUnavailable|ImageInspectError|SignatureValidationFailed"
 _MISSING: Final = "not found|references non-existent|couldn't find key"
@@ -251,6 +252,15 @@ def reason_of_refusal(message: str) -> Reason:
     return Reason.QUOTA_EXCEEDED if re.search(_QUOTA, message) else Reason.JOB_REJECTED
 
 
+def words_of_refusal(message: str) -> str:
+    """Why something is refused, without what: a pod's name is another one at each try, and each word is a write.
+
+    >>> words_of_refusal('Error creating: pods "mt-a-x7x2z" is forbidden: exceeded quota: q')
+    'exceeded quota: q'
+    """
+    return _FORBIDDEN.sub("", message).strip()
+
+
 def is_for_another_processor(said: str, *, whole: bool = False) -> bool:
     """Whether a container could not be started because its program is not for the node's processor.
 
@@ -289,7 +299,7 @@ def _cause(source: Source, word: str, message: str, *, said_at: datetime, since:
 def _words(row: Symptom, word: str, message: str) -> str:
     if row.reason is None:
         return message[:1].lower() + message[1:]
-    said = message.removeprefix("Error creating: ").strip()
+    said = words_of_refusal(message)
     if row.source is Source.CONTAINER:
         said = f"{word}: {said}" if said else word
     return f"{row.says}: {said}" if said else row.says

@@ -7,6 +7,7 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.tool import READY, McpTool
 
+from .causes import words_of_refusal
 from .decision import CreateJob
 from .holding import ended_by_an_answer, unknown_questions
 from .observation import JobView
@@ -61,7 +62,7 @@ def _is_refused(situation: Situation) -> Verdict | None:
     if refusal is None:
         return None
     if refusal.reason is Reason.QUOTA_EXCEEDED:
-        return _waits_for_quota(situation, refusal.message)
+        return _waits_for_quota(situation, words_of_refusal(refusal.message))
     return failed(refusal.reason, refusal.message)
 
 

@@ -197,13 +197,13 @@ async def test_pods_that_are_refused_say_why_and_start_where_that_heals(hand: Ha
     await hand.tool("poor")
     unsafe, denied, unheard = [await hand.call(tool) for tool in ("unsafe", "denied", "unheard")]
 
-    await hand.says(unsafe, 'its pod is refused: pods "')
+    await hand.says(unsafe, 'its pod is refused: violates PodSecurity "baseline:latest"')
     await hand.says(denied, "denied the request: not on a Monday")
     await hand.says(unheard, 'its pod cannot be created yet: Internal error occurred: failed calling webhook "unheard')
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "1"}}}  # the webhook's own
     await hand.made("resourcequotas", quota)
     poor = await hand.call("poor")
-    await hand.says(poor, "waiting for quota: pods")
+    await hand.says(poor, "waiting for quota: exceeded quota: none")
     ends = await asyncio.gather(hand.end(unsafe), hand.end(denied))
     await kube.request("DELETE", f"/api/v1/namespaces/{namespace}/resourcequotas/none")
     await kube.request("PATCH", hooks, body={"webhooks": []}, content_type=MERGE_PATCH)

@@ -102,7 +102,7 @@ def test_each_row_is_said_and_leads_to_its_reason_when_it_may_last_no_longer(
     assert is_over == [row.heals is Heals.NEVER, row.heals is not Heals.BY_ITSELF, True]
     assert late.reason is (row.reason or Reason.START_DEADLINE)
     waits = early if row.heals is not Heals.NEVER else mended
-    told = message.removeprefix("Error creating: ")
+    told = message.removeprefix(FORBIDDEN).removeprefix("Error creating: ")
     assert told.lower() in (waits.message or "").lower()
     assert (waits.message or "").startswith(row.says)
 
