@@ -19,7 +19,7 @@ _QUIET: Final = timedelta(seconds=3)
 def start_is_hopeless(situation: Situation) -> Verdict | None:
     """What the start waits for will not come by itself."""
     cause = _cause(situation)
-    if situation.started_at is not None or cause is None or cause.reason is None or not cause.is_final:
+    if not _is_to_start(situation) or cause is None or cause.reason is None or not cause.is_final:
         return None
     if cause.heals is not Heals.NEVER and not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())  # it may run by now

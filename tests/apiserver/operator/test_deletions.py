@@ -46,6 +46,7 @@ async def is_gone(world: World, kind: Kind, name: str) -> None:
     await eventually(gone, what=f"{kind.plural}/{name} is gone", timeout_seconds=120)
 
 
+@pytest.mark.requirement("failures/f1-03")
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_running_tasks_job_and_pod_go_with_it(operated: World, mode: str) -> None:
     task, pod = await running(operated)
