@@ -31,7 +31,7 @@ def waits_in_line(situation: Situation) -> Verdict | None:
     if situation.now >= deadline:
         return failed(Reason.QUEUE_TIME_OVER, f"not started within {seconds} s in the queue: {_others(situation)}")
     message, until = _shown(situation)
-    return GoOn(phase=Phase.PENDING, message=message, until=min(until, deadline))
+    return GoOn(phase=Phase.PENDING, message=message, cause=Reason.QUEUE_TIME_OVER, until=min(until, deadline))
 
 
 def line_is_full(situation: Situation) -> Verdict | None:

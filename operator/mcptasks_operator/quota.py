@@ -26,4 +26,4 @@ def waits_for_quota(situation: Situation) -> Verdict | None:
         return failed(Reason.QUEUE_TIME_OVER, message)
     again = " again: it was stopped to make room, and waits" if situation.status.attempts else ": waiting"
     message = f"{QUEUED}{again} for quota in Kueue's queue {execution.queue_name}"
-    return GoOn(phase=Phase.PENDING, message=message, until=deadline, pod_is_over=True)
+    return GoOn(phase=Phase.PENDING, message=message, cause=Reason.QUEUE_TIME_OVER, until=deadline, pod_is_over=True)
