@@ -1,12 +1,14 @@
 """Passes over tasks of a tool with a limit: what is asked of the API server, and what survives a restart."""
 
-from typing import Final
+import asyncio
+from datetime import UTC, datetime
+from typing import Any, Final
 
 import pytest
 
 from mcptasks_crds.base import Json
-from mcptasks_crds.kube import JOBS, TASKS, TOOLS, RejectedError, RetryableError
-from mcptasks_operator.testing.cluster import Call, Fault
+from mcptasks_crds.kube import JOBS, TASKS, TOOLS, Kind, RejectedError, RetryableError
+from mcptasks_operator.testing.cluster import Call, FakeCluster, Fault
 from mcptasks_operator.testing.desk import NAMESPACE, Desk
 
 POST_JOB: Final = Call("create", "jobs")
@@ -105,6 +107,53 @@ async def test_a_release_whose_answer_was_lost_is_nobody_elses_place(desk: Desk)
     assert is_suspended(desk, second)
     await desk.tasks.reconcile(first)
     assert desk.status(first)["phase"] == "Pending"
+
+
+class SlowCluster(FakeCluster):
+    """An API server that takes its time to let a Job start."""
+
+    def __init__(self) -> None:
+        super().__init__(now=datetime(2026, 11, 30, tzinfo=UTC))
+        self.gate = asyncio.Event()
+
+    async def patch(self, kind: Kind, namespace: str, name: str, patch: Json, **options: Any) -> Json:
+        if kind == JOBS:
+            await self.gate.wait()
+        return await super().patch(kind, namespace, name, patch, **options)
+
+
+async def test_two_workers_give_one_place_away_once() -> None:
+    cluster = SlowCluster()
+    desk = Desk(cluster=cluster)
+    made = calls(desk)
+
+    at_work = [asyncio.create_task(desk.tasks.reconcile(task)) for task in made]
+    await asyncio.sleep(0)
+    cluster.gate.set()
+    await asyncio.gather(*at_work)
+
+    assert [is_suspended(desk, task) for task in made] == [False, True, True]
+
+
+async def test_a_task_that_is_cancelled_while_its_release_is_uncertain_keeps_its_place_until_its_job_is_gone(
+    desk: Desk,
+) -> None:
+    first, second, _ = calls(desk)
+    desk.cluster.faults.append(Fault(call=PATCH_JOB, error=RetryableError("no answer"), is_done=True))
+    with pytest.raises(RetryableError):
+        await desk.tasks.reconcile(first)
+    for task in (first, second):
+        await desk.cluster.patch(TASKS, NAMESPACE, task, {"spec": {"cancelRequested": task == first}})
+        desk.store.put(TASKS, await desk.cluster.get(TASKS, NAMESPACE, task))  # and of the Job no watch has told
+
+    await desk.tasks.reconcile(second)
+    assert is_suspended(desk, second)
+
+    await desk.tasks.reconcile(first)
+    desk.see()
+    assert second in desk.woken
+    await desk.tasks.reconcile(second)
+    assert not is_suspended(desk, second)
 
 
 async def test_a_refused_release_gives_the_place_to_the_next(desk: Desk) -> None:
