@@ -127,6 +127,7 @@ executions = st.builds(
     running_limit=st.sampled_from([None, None, 1, 3]),
     queue_seconds=st.integers(1, 4000),
     retries=st.sampled_from([0, 0, 1, 3]),
+    queue_name=st.sampled_from([None, None, "gpus"]),
 )
 lines = st.builds(
     LineSeen,
@@ -148,6 +149,9 @@ jobs = st.builds(
     active_deadline_seconds=st.sampled_from([None, 1, 4000]),
     ttl_seconds_after_finished=st.sampled_from([None, 600, 5]),
     is_held_back=st.booleans(),
+    is_suspended=st.booleans(),
+    suspended_at=maybe_moments,
+    active_since=maybe_moments,
     released_at=maybe_moments,
     failed=st.integers(0, 3),
     execution=st.none() | executions,
@@ -470,7 +474,7 @@ def test_a_job_is_deleted_only_while_it_is_held_back(seen: Observation) -> None:
     for action in decision.after:
         if isinstance(action, DeleteJob):
             assert isinstance(seen.job, JobView)
-            assert seen.job.is_held_back
+            assert seen.job.rests
             assert action.uid == seen.job.uid
             assert decision.status.phase is Phase.STOPPING or (
                 decision.status.phase and decision.status.phase.is_terminal
