@@ -4,6 +4,7 @@ Each era has its own kind of exchange. What works on tools and tasks knows only 
 what it is, never by the era.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -112,6 +113,10 @@ class Exchange(ABC):
         Raises:
             InputRequired: they come with the retry, whose claims name the task (`TASK_CLAIM`).
         """
+
+    async def wants_a_look(self) -> None:
+        """Wait until something was put to the client in vain, so that whoever waits on its task has to put it again."""
+        await asyncio.Event().wait()
 
     def check_mirrored(  # noqa: B027  # a wire without such headers has nothing to check
         self, parameters: tuple[MirroredParameter, ...], arguments: Mapping[str, Any]

@@ -46,7 +46,8 @@ async def follow(
     with services.tasks.watch([task_id]) as changes:
         await changes.next()  # at first, all may have changed
         loop = asyncio.get_running_loop()
-        news, stop = loop.create_task(changes.next()), loop.create_task(services.stopping.wait())
+        news, again = loop.create_task(changes.next()), loop.create_task(exchange.wants_a_look())
+        stop = loop.create_task(services.stopping.wait())
         try:
             while True:
                 is_last = clock.is_up or services.stopping.is_set()
@@ -63,13 +64,15 @@ async def follow(
                         return seen
                 exchange.outbox.begin()  # it is waited: the client shall see that its call is under way
                 timeout = clock.at_most(AGAIN_SECONDS if seen is None else BEAT_SECONDS)
-                await asyncio.wait({news, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({news, again, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
                 if news.done():
                     news = loop.create_task(changes.next())
+                if again.done():
+                    again = loop.create_task(exchange.wants_a_look())
         finally:
-            for waiting in (news, stop):
+            for waiting in (news, again, stop):
                 waiting.cancel()
-            await asyncio.gather(news, stop, return_exceptions=True)
+            await asyncio.gather(news, again, stop, return_exceptions=True)
 
 
 async def _read(services: Services, exchange: Exchange, task_id: str, *, is_last: bool) -> McpTask | None:

@@ -80,6 +80,10 @@ class LegacyExchange(Exchange):
                 meta = related(task.metadata.name) if self.of_task else None
                 await self._send(request_id, request, meta=meta)
 
+    async def wants_a_look(self) -> None:
+        """After an answer that its question does not take."""
+        await self.asked.news()
+
     async def log(self, level: str, data: Any, *, logger: str | None = None) -> None:
         """Send a log message, if the session's level lets it through."""
         if self.replica.log_levels.wants(self.session.nonce, level):

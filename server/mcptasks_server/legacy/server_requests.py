@@ -41,6 +41,7 @@ class Asked:
 
     def __init__(self) -> None:
         self._keys: set[str] = set()
+        self._news = asyncio.Event()
 
     def is_new(self, key: str) -> bool:
         """Whether a key was not put yet; from here on it was."""
@@ -52,6 +53,12 @@ class Asked:
     def again(self, key: str) -> None:
         """Have a key put once more: its answer could not be taken."""
         self._keys.discard(key)
+        self._news.set()
+
+    async def news(self) -> None:
+        """Wait until a key is to be put once more."""
+        await self._news.wait()
+        self._news.clear()
 
 
 class ServerRequests:

@@ -137,6 +137,7 @@ async def caller(wire: Wire) -> Caller:
 def tools(python_tool: MakeTool, release: Any) -> None:
     question = {"key": "sure", "message": "Sure?", "requestedSchema": FORM}
     python_tool("vault", PROGRAM, inputSchema=SCHEMA)
+    python_tool("soon", PROGRAM, inputSchema=SCHEMA, holdSeconds=1)
     python_tool("guarded", PROGRAM, inputSchema=SCHEMA, questions=[question | {"when": "beforeStart"}])
     python_tool("first", PROGRAM, inputSchema=SCHEMA, questions=[question | {"when": "beforeTask"}])
     python_tool("late", LATE, inputSchema={"type": "object", "properties": {"user": {"type": "string"}}})
@@ -226,6 +227,12 @@ async def other_ends(caller: Caller) -> None:
         await caller.modern("tasks/cancel", {"taskId": each}, capabilities=WITH_FORMS)
         assert (await caller.ended(each))["status"] == "cancelled"
     assert (await caller.ended(asking))["result"]["content"][0]["text"] == GOOD
+
+    handed = await caller.modern("tools/call", {"name": "soon", "arguments": arguments("sleep")}, capabilities={})
+    task_id = handed.result["structuredContent"]["taskId"]
+    for companion in ("task_get", "task_cancel"):
+        call = {"name": companion, "arguments": {"taskId": task_id}}
+        assert not (await caller.modern("tools/call", call, capabilities={})).result.get("isError")
 
     call = {"name": "first", "arguments": arguments()}
     asks = await caller.modern("tools/call", call, capabilities=WITH_FORMS)

@@ -206,7 +206,6 @@ async def test_an_answer_that_its_question_does_not_take_is_refused_and_asked_fo
     async with client.stream("tasks/result", {"taskId": task_id}) as stream:
         first = await stream.until("elicitation/create")
         refused = await client.respond(first["id"], {"action": "accept", "content": {"yes": "perhaps"}})
-        await write(store, task_id, message="still here")
         second = await stream.until("elicitation/create")
         await client.respond(second["id"], ACCEPT)
 
