@@ -251,13 +251,18 @@ def everything(release: Any) -> Iterator[tuple[str, str]]:
     yield "get", release.kubectl("get", listed, "--output=json", "--show-managed-fields")
     yield "describe", release.kubectl("describe", f"{listed},secrets")
     for secret in secrets_of(release):
-        if names.TASK_LABEL in secret["metadata"].get("labels", {}):
+        if holds_arguments(secret):
             assert found_in(base64.b64decode(secret["data"].pop("arguments.json")))
         yield f"secret {secret['metadata']['name']}", json.dumps(secret)
         for key, value in secret.get("data", {}).items():
             yield f"secret {secret['metadata']['name']}/{key}", base64.b64decode(value).decode("utf-8", "replace")
     for pod in release.kubectl("get", "pods", "--output=name").split():
         yield f"logs of {pod}", release.kubectl("logs", pod, "--all-containers", "--ignore-errors")
+
+
+def holds_arguments(secret: Mapping[str, Any]) -> bool:
+    task = secret["metadata"].get("labels", {}).get(names.TASK_LABEL, "")
+    return bool(secret["metadata"]["name"] == names.arguments_secret_name(task))
 
 
 def secrets_of(release: Any) -> list[dict[str, Any]]:
@@ -342,6 +347,6 @@ async def test_a_secret_is_in_one_secret_and_in_the_program_and_nowhere_else(
     assert leaks == {}
 
     # What is to be found is found: each Secret with arguments has it, as it is encoded there.
-    own = [each for each in secrets_of(release) if names.TASK_LABEL in each["metadata"].get("labels", {})]
+    own = [each for each in secrets_of(release) if holds_arguments(each)]
     assert len(own) == len({each["metadata"]["name"] for each in own}) >= 10
     assert all(found_in(json.dumps(each["data"])) for each in own)
