@@ -230,8 +230,8 @@ async def other_ends(caller: Caller) -> None:
 
     handed = await caller.modern("tools/call", {"name": "soon", "arguments": arguments("sleep")}, capabilities={})
     task_id = handed.result["structuredContent"]["taskId"]
-    for companion in ("task_get", "task_cancel"):
-        call = {"name": companion, "arguments": {"taskId": task_id}}
+    for companion, more in (("task_get", {"waitSeconds": 0}), ("task_cancel", {})):
+        call = {"name": companion, "arguments": {"taskId": task_id, **more}}
         assert not (await caller.modern("tools/call", call, capabilities={})).result.get("isError")
 
     call = {"name": "first", "arguments": arguments()}
