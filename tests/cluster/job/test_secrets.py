@@ -230,8 +230,10 @@ async def other_ends(caller: Caller) -> None:
 
     handed = await caller.modern("tools/call", {"name": "soon", "arguments": arguments("sleep")}, capabilities={})
     task_id = handed.result["structuredContent"]["taskId"]
-    for companion, more in (("task_get", {"waitSeconds": 0}), ("task_cancel", {})):
-        call = {"name": companion, "arguments": {"taskId": task_id, **more}}
+    for call in (
+        {"name": "task_get", "arguments": {"taskId": task_id, "waitSeconds": 0}},
+        {"name": "task_cancel", "arguments": {"taskId": task_id}},
+    ):
         assert not (await caller.modern("tools/call", call, capabilities={})).result.get("isError")
 
     call = {"name": "first", "arguments": arguments()}
