@@ -18,6 +18,7 @@ from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import (
     Answer,
+    ContentSource,
     JobSeen,
     McpTask,
     Progress,
@@ -28,6 +29,7 @@ from mcptasks_crds.task import (
     TaskResult,
     TaskSpec,
     TaskStatus,
+    TooLarge,
     ToolReference,
     ToolSeen,
 )
@@ -109,7 +111,15 @@ def largest_report(filling: Filling) -> Report:
             pod_uid=filling.characters(64),
         ),
         questions={key(100 + number): question for number in range(limits.MAX_QUESTIONS)},
+        content_keys=tuple(f"{number:016x}" for number in range(limits.MAX_CONTENT_POSTS)),
+        content_from=ContentSource(posts=limits.MAX_CONTENT_POSTS, bytes=2**63 - 1),
         result=filling.stored(limits.RESULT_STORED_BYTES),
+        too_large=TooLarge(
+            bytes=2**63 - 1,
+            limit=2**63 - 1,
+            head=filling.stored(limits.REFUSED_END_STORED_BYTES),
+            tail=filling.stored(limits.REFUSED_END_STORED_BYTES),
+        ),
     )
 
 

@@ -81,3 +81,25 @@ async def test_the_log_is_read_once_and_only_without_a_termination_message(opera
 
     assert len(reads) == 1
     assert requests_of(operated, task).total() <= MOST_REQUESTS
+
+
+@pytest.mark.parametrize(("is_error", "logs"), [(False, 0), (True, 1)])
+@pytest.mark.parametrize("is_apart", [False, True])
+async def test_a_result_over_the_task_endpoint_costs_six_and_an_error_its_log(
+    is_error: bool, logs: int, is_apart: bool, operated: World
+) -> None:
+    task = await operated.call(retentionSeconds=2)
+    await operated.kubelet.run(task)
+    await operated.status(task, Phase.RUNNING)
+    apart = {"secretName": f"{task}-result-0123456789abcdef", "bytes": 700_000, "isError": is_error}
+    report = {"resultFrom": apart} if is_apart else {"result": f'{{"content":[],"isError":{str(is_error).lower()}}}'}
+    pod = await operated.kubelet.pod_of(task)
+    await operated.kube.patch(TASKS, operated.namespace, task, {"status": {"report": report}}, subresource="status")
+    await operated.status(task, Phase.COMPLETED)
+    await operated.kubelet.finish(task)
+    await operated.gone(TASKS, task)
+
+    requests = requests_of(operated, task)
+
+    assert requests[f"GET pods/{pod.replace(task, 'TASK')}/log"] == logs
+    assert requests.total() == MOST_REQUESTS - 1 + logs

@@ -94,6 +94,17 @@ def flood() -> None:
     say("PUT", "/result", {"content": [text(str(number))]})
 
 
+def large(size: int, *, exit_code: int) -> None:
+    """Give a result of about that size; where it is refused, say why and end."""
+    sys.stdout.write("on it\n")
+    sys.stdout.flush()
+    result = {"content": [text("begin" + "x" * size + "end")], "structuredContent": {"size": size}}
+    status, body = say("PUT", "/result", result)
+    if status != 204:
+        sys.stdout.write(f"{body['detail']}\n")
+        sys.exit(exit_code)
+
+
 def read() -> None:
     """Tell what the task is."""
     say("PUT", "/result", {"content": [text(say("GET", "")[1])]})
@@ -106,6 +117,8 @@ JOBS = {
     "lie": lie,
     "level_one": level_one,
     "flood": flood,
+    "large": lambda: large(int(os.environ["ARG_STEPS"]), exit_code=22),
+    "careless": lambda: large(int(os.environ["ARG_STEPS"]), exit_code=0),
     "read": read,
 }
 

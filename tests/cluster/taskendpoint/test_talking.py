@@ -151,6 +151,39 @@ async def test_parts_come_before_a_result_that_is_a_file(wire: Wire, release: Re
     assert texts(done) == ["first", "second"]
 
 
+async def test_a_large_result_comes_whole_and_one_that_is_too_large_leaves_both_its_ends(
+    wire: Wire, release: Release
+) -> None:
+    offer(release, "large", job="large")
+    offer(release, "careless", job="careless")
+    offer(release, "typed", job="large", outputSchema={"type": "object", "properties": {"size": {"maximum": 1}}})
+    ids = [
+        await begin(wire, tool, steps=size)
+        for tool, size in (("large", 700_000), ("typed", 700_000), ("large", 1_200_000), ("careless", 1_200_000))
+    ]
+    given, typed, failed, careless = [await until(wire, task_id, "completed", "failed") for task_id in ids]
+    secrets = [release.objects("secrets", "--selector", f"mcptasks.dev/task={task_id}") for task_id in ids]
+    objects = {item["metadata"]["name"]: item["status"] for item in release.objects("mcptasks")}
+
+    assert texts(given) == ["begin" + "x" * 700_000 + "end"]
+    assert given["result"]["structuredContent"] == {"size": 700_000}
+    assert [len(found) for found in secrets] == [1, 1, 0, 0]
+    assert typed["result"]["isError"] is True
+    assert "breaks its outputSchema: /size: " in texts(typed)[0]
+    assert objects[ids[1]]["logTail"] == "on it\n"
+    assert failed["result"]["isError"] is True
+    (words,) = texts(failed)
+    assert all(each in words for each in ("on it", "exit code 22", "1048576", "beginxxx", "xxxend"))
+    assert (careless["status"], careless["error"]["data"]) == ("failed", {"reason": "ResultTooLarge"})
+    assert all(each in careless["error"]["message"] for each in ("1048576", "beginxxx", "xxxend"))
+    release.kubectl("delete", "mcptask", ids[0])
+
+    async def is_gone() -> bool:
+        return not release.objects("secrets", "--selector", f"mcptasks.dev/task={ids[0]}")
+
+    await eventually(is_gone, what="the Secret has gone with its task", timeout_seconds=60)
+
+
 async def test_servers_that_are_killed_in_the_middle_lose_nothing(release: Release, wire: Wire) -> None:
     offer(release, "survive", job="work")
     task_id = await begin(wire, "survive", steps=20)

@@ -15,6 +15,7 @@ from mcptasks_crds.logtails import LogSeen
 from mcptasks_crds.phases import Phase, may_follow
 from mcptasks_crds.questions import QuestionTime, TaskQuestion
 from mcptasks_crds.reasons import Reason
+from mcptasks_crds.schemas import digest as schema_digest
 from mcptasks_crds.task import (
     Answer,
     AnswerRoad,
@@ -24,10 +25,12 @@ from mcptasks_crds.task import (
     McpTask,
     Question,
     Report,
+    ResultSource,
     Stopping,
     TaskError,
     TaskResult,
     TaskStatus,
+    TooLarge,
 )
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import (
@@ -179,6 +182,14 @@ pod_questions = st.builds(
     moments,
     st.integers(1, 10_000),
 )
+results_apart = st.builds(
+    lambda is_error, digest, violation: ResultSource(
+        secret_name="mt-a-result-0", bytes=700_000, is_error=is_error, schema_digest=digest, violation=violation
+    ),
+    st.booleans(),
+    st.sampled_from([None, schema_digest({"type": "object"}), "0" * 16]),
+    st.none() | words,
+)
 statuses = st.builds(
     TaskStatus,
     phase=st.none() | st.sampled_from(Phase),
@@ -204,6 +215,8 @@ statuses = st.builds(
         result=st.sampled_from([None, None, '{"content":[]}', '{"content":[],"isError":true}', "nonsense"]),
         questions=st.dictionaries(st.sampled_from(["c", "d"]), pod_questions, max_size=2),
         content=st.sampled_from([None, "[1]", "nonsense"]),
+        result_from=st.none() | results_apart,
+        too_large=st.sampled_from([None, TooLarge(bytes=2_000_000, limit=1_048_576, head="<" * 85, tail="z")]),
     ),
     answers=st.dictionaries(
         st.sampled_from(["c", "d"]), st.builds(AnswerSeen, at=moments, road=st.sampled_from(AnswerRoad)), max_size=1
