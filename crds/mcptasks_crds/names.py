@@ -122,7 +122,7 @@ def result_secret_name(task: str, result: str) -> str:
 
 def is_result_secret(name: str, task: str) -> bool:
     """Whether a Secret's name is that of a result of this task. What else is in the namespace is not ours to show."""
-    return re.fullmatch(r"[0-9a-f]{16}", name.removeprefix(f"{task}-result-")) is not None
+    return re.fullmatch(rf"{re.escape(task)}-result-[0-9a-f]{{16}}", name) is not None
 
 
 def content_secret_name(task: str, key: str) -> str:

@@ -189,7 +189,9 @@ async def test_a_result_that_is_lost_is_an_error_with_a_reason_by_every_door(
     assert (read["isError"], "ResultLost" in read["content"][0]["text"]) == (True, True)
 
 
-@pytest.mark.parametrize("name", ["somebody-elses", "mt-a-arguments", "{task}-arguments", "{task}-result-x"])
+@pytest.mark.parametrize(
+    "name", ["somebody-elses", "0123456789abcdef", "mt-a-arguments", "{task}-arguments", "{task}-result-x"]
+)
 async def test_no_other_secret_is_shown_whatever_a_status_says(
     name: str, replicas: tuple[Wire, Wire], store: InMemoryTaskStore
 ) -> None:
