@@ -64,7 +64,7 @@ def attempts(situation: Situation) -> int:
     counted = max(known, len(situation.seen.pods))
     if not situation.execution.may_try_again or job is None:
         return counted
-    if pod is None or is_over(pod):
+    if pod is None or is_over(pod) or pod.deleting:
         return max(counted, job.failed)
     recorded = None if situation.recorded is None else situation.recorded.pod_uid
     is_new = known > 0 and recorded != pod.uid

@@ -720,6 +720,11 @@ class World(RuleBasedStateMachine):
             assert self.answers(*self.task.spec.questions) <= {"accepted", "broken"}
 
     @invariant()
+    def no_more_attempts_are_told_than_there_were_pods(self) -> None:
+        if self.task is not None:
+            assert self.task.status.attempts <= len(self.pods)
+
+    @invariant()
     def a_task_ends_at_most_once(self) -> None:
         assert len(self.history.ends) <= 1
         assert self.history.events <= 1

@@ -100,6 +100,16 @@ def test_attempts_are_counted_once_whether_or_not_earlier_pods_are_left(pods_lef
     assert first.status.phase is Phase.RUNNING
 
 
+def test_a_pod_that_takes_its_time_to_go_is_counted_once() -> None:
+    going = tried(pod(running(), deleting=True))
+    first = decide(going)
+    second_look = decide(replace(going, task=task(first.status)))
+
+    assert first.status.job == WITHOUT_POD
+    assert second_look.status == first.status
+    assert second_look.status.attempts == 1
+
+
 def test_a_success_is_final_at_once_whichever_attempt_gave_it() -> None:
     decision = decide(tried(FIRST, second(ended(0, "done"), phase="Succeeded"), failed=1))
 
