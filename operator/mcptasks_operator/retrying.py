@@ -64,11 +64,12 @@ def attempts(situation: Situation) -> int:
     counted = max(known, len(situation.seen.pods))
     if not situation.execution.may_try_again or job is None:
         return counted
-    if pod is None or is_over(pod) or pod.deleting:
+    if pod is None:
         return max(counted, job.failed)
-    recorded = None if situation.recorded is None else situation.recorded.pod_uid
-    is_new = known > 0 and recorded != pod.uid
-    return max(counted, known + is_new, job.failed + 1)
+    recorded = None if situation.recorded is None else situation.recorded.pod_name
+    is_new = known > 0 and recorded != pod.name  # it may be over by the time that it is seen
+    goes_on = not (is_over(pod) or pod.deleting)
+    return max(counted, known + is_new, job.failed + goes_on)
 
 
 def which_attempt(situation: Situation) -> str:

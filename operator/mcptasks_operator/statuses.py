@@ -93,11 +93,9 @@ def _job(situation: Situation, *, pod_is_news: bool) -> JobSeen | None:
 
 
 def _without_pod(situation: Situation) -> JobSeen | None:
-    """The Job alone: reports are taken from nobody then."""
-    known = situation.recorded
-    if known is None:
-        return _job(situation, pod_is_news=False)
-    return known.model_copy(update={"pod_name": None, "pod_uid": None})
+    """The Job, and which pod was its last: reports are taken from nobody then, and its log may be read."""
+    known = _job(situation, pod_is_news=True)
+    return None if known is None else known.model_copy(update={"pod_uid": None})
 
 
 def _exit_code(situation: Situation) -> int | None:

@@ -1,6 +1,7 @@
 """Queues before a real API server and Job controller: a limit that holds across a kill, and Kueue's part, played."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,8 +22,9 @@ pytestmark = pytest.mark.apiserver
 
 LIMIT: Final = 4
 MANY: Final = 300
-QUESTION: Final = {"message": "Sure?", "requestedSchema": '{"type":"object"}', "when": "beforeStart"}
-YES: Final = '{"action":"accept","content":{}}'
+FORM: Final = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+QUESTION: Final = {"message": "Sure?", "requestedSchema": json.dumps(FORM), "when": "beforeStart"}
+YES: Final = '{"action":"accept","content":{"sure":true}}'
 
 
 @dataclass
@@ -226,8 +228,7 @@ async def test_kueue_alone_lets_a_job_start_and_an_eviction_is_no_end(world: Wor
 
 async def test_kueue_is_told_of_a_job_only_once_it_is_approved(world: World) -> None:
     async with world.operator():
-        question = {"key": "sure", "message": "Sure?", "requestedSchema": {"type": "object"}, "when": "beforeStart"}
-        await world.tool(queueName="gpus", questions=[question])
+        await world.tool(queueName="gpus", questions=[{"key": "sure", **QUESTION, "requestedSchema": FORM}])
         task = await world.call(questions={"sure": QUESTION})
         await world.status(task, Phase.INPUT_REQUIRED)
         assert names.QUEUE_LABEL not in (await world.job(task))["metadata"]["labels"]

@@ -32,7 +32,7 @@ from mcptasks_operator.samples import (
     waiting,
 )
 
-WITHOUT_POD = JobSeen(name=TASK, uid=JOB_UID)
+WITHOUT_POD = JobSeen(name=TASK, uid=JOB_UID, pod_name="pod-1")
 
 
 def tried(*pods: PodSeen, failed: int = 0, retries: int = 2, **fields: Any) -> Observation:
@@ -108,6 +108,16 @@ def test_a_pod_that_takes_its_time_to_go_is_counted_once() -> None:
     assert first.status.job == WITHOUT_POD
     assert second_look.status == first.status
     assert second_look.status.attempts == 1
+
+
+def test_an_attempt_that_is_over_when_it_is_first_seen_is_counted_too() -> None:
+    between = status(Phase.PENDING, attempts=1).model_copy(update={"job": WITHOUT_POD})
+    done = second(ended(0, "done"), phase="Succeeded")
+    decision = decide(tried(done, failed=1, task=task(between)))
+
+    assert decision.status.attempts == 2
+    assert decision.status.job is not None
+    assert decision.status.job.pod_name == "pod-2"
 
 
 def test_a_success_is_final_at_once_whichever_attempt_gave_it() -> None:

@@ -32,7 +32,7 @@ from mcptasks_operator.samples import (
 )
 
 QUEUE_SECONDS = 500
-WITHOUT_POD = JobSeen(name=TASK, uid=JOB_UID)
+WITHOUT_POD = JobSeen(name=TASK, uid=JOB_UID, pod_name="pod-1")
 
 
 def queued(**fields: Any) -> JobView:
