@@ -137,5 +137,7 @@ def _kept(kind: Kind, document: Json) -> Json:
     status = document.get("status", {})
     if kind == TASKS and status.get("phase") in _OVER:
         kept["status"] = {key: value for key, value in status.items() if key not in _GIVEN}
+        if "from" in status.get("result", {}):  # by that, its pod is left a while to end by itself
+            kept["status"]["result"] = {"from": status["result"]["from"]}
         kept["spec"] = {key: value for key, value in document["spec"].items() if key not in _ASKED}
     return kept

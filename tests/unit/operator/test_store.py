@@ -159,3 +159,16 @@ def test_whatever_the_order_of_the_words_the_newest_one_stands(order: list[int],
             store.put(TASKS, thing(version=version))
 
     assert store.get(TASKS, "a") == (None if ends_at == 7 else thing(version=7))
+
+
+def test_of_a_task_that_is_over_it_is_kept_that_its_pod_gave_the_result() -> None:
+    """By that the pod has its while to end by itself; without it, it would be stopped at the next look."""
+    store = Store()
+    report = {"result": "x" * 100_000}
+    status = {"phase": "Completed", "result": {"from": "report"}, "report": report}
+    store.put(TASKS, thing() | {"spec": {"tool": {"name": "echo"}}, "status": status})
+
+    (name,) = store.names(TASKS)
+    kept = store.get(TASKS, name)
+    assert kept is not None
+    assert kept["status"] == {"phase": "Completed", "result": {"from": "report"}}
