@@ -94,6 +94,8 @@ async def test_a_tool_gets_its_defaults(kube: Kube, namespace: str) -> None:
     defaults = {name: value for name, value in created["spec"].items() if name not in TOOL["spec"]}
     assert defaults == {
         "inputSchema": {"type": "object"},
+        "queueSeconds": 86400,
+        "retries": 0,
         "startDeadlineSeconds": 300,
         "timeoutSeconds": 3600,
         "retentionSeconds": 3600,

@@ -447,8 +447,8 @@ STATUS_CASES = {
     ),
     "questions too large as stored": on_status(
         f"questions take more than {limits.QUESTIONS_STORED_BYTES} bytes as stored, all together",
-        {"report": {"questions": {f"q{n}": QUESTION | {"requestedSchema": "&" * 2730} for n in range(4)}}},
-        {"report": {"questions": {f"q{n}": QUESTION | {"requestedSchema": "&" * 2720} for n in range(4)}}},
+        {"report": {"questions": {f"q{n}": QUESTION | {"requestedSchema": "&" * 2730} for n in range(3)}}},
+        {"report": {"questions": {f"q{n}": QUESTION | {"requestedSchema": "&" * 2720} for n in range(3)}}},
     ),
     "the result here and in the report": on_status(
         "a result is kept once: inline, or in the report with result.from: report",
