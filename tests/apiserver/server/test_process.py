@@ -17,22 +17,12 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import SECRETS, TASKS, TOOLS, Kube
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.rights import restricted_kubeconfig
 from mcptasks_server.testing.contract import RESULT, Hand, over
 from mcptasks_server.testing.wire import Wire
 
 pytestmark = pytest.mark.apiserver
 
-RIGHTS = [
-    {"apiGroups": [names.GROUP], "resources": ["mcptools"], "verbs": ["list", "watch"]},
-    {
-        "apiGroups": [names.GROUP],
-        "resources": ["mcptasks"],
-        "verbs": ["get", "list", "watch", "create", "patch", "delete"],
-    },
-    {"apiGroups": [names.GROUP], "resources": ["mcptasks/status"], "verbs": ["patch"]},
-    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
-]
-"""What the chart gives the server."""
 SECRET_VALUE = "very-secret-value"
 
 
@@ -70,32 +60,7 @@ class Process:
 @pytest.fixture
 async def restricted(kube: Kube, namespace: str, tmp_path: Path) -> Path:
     """A kubeconfig of a service account that has the server's rights in the namespace and no others."""
-    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
-    core = f"/api/v1/namespaces/{namespace}"
-    await kube.request("POST", f"{core}/serviceaccounts", body={"metadata": {"name": "server"}})
-    await kube.request("POST", f"{rbac}/roles", body={"metadata": {"name": "server"}, "rules": RIGHTS})
-    binding = {
-        "metadata": {"name": "server"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "server"},
-        "subjects": [{"kind": "ServiceAccount", "name": "server", "namespace": namespace}],
-    }
-    await kube.request("POST", f"{rbac}/rolebindings", body=binding)
-    token = json.loads(await kube.request("POST", f"{core}/serviceaccounts/server/token", body={"spec": {}}))
-    cluster = {"server": kube.configuration.host, "certificate-authority": kube.configuration.ssl_ca_cert}
-    kubeconfig = tmp_path / "restricted"
-    kubeconfig.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "c",
-                "clusters": [{"name": "c", "cluster": cluster}],
-                "users": [{"name": "c", "user": {"token": token["status"]["token"]}}],
-                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-            }
-        )
-    )
-    return kubeconfig
+    return await restricted_kubeconfig(kube, namespace, component="server", file=tmp_path / "restricted")
 
 
 @pytest.fixture
