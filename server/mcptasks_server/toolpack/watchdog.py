@@ -47,6 +47,8 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._stop.wait(self._limit / KNOCKS_PER_LIMIT):
             self._opened.clear()
+            if self._stop.is_set():  # it was set before `_opened`, whose word has just been lost if it came by now
+                return
             knocked = time.monotonic()
             self._loop.call_soon_threadsafe(self._opened.set)
             if self._opened.wait(self._limit):

@@ -38,3 +38,30 @@ async def test_a_loop_that_waits_is_not_blocked() -> None:
 
     assert not blocks
     assert "mcptasks-watchdog" not in {thread.name for thread in threading.enumerate()}
+
+
+class LateClearing(threading.Event):
+    """Forgets that it was set only when the watchdog has been told to end: the worst moment."""
+
+    def __init__(self, told_to_end: threading.Event) -> None:
+        super().__init__()
+        self.begins_to_clear = threading.Event()
+        self._told_to_end = told_to_end
+
+    def clear(self) -> None:
+        self.begins_to_clear.set()
+        assert self._told_to_end.wait(10)
+        while not self.is_set():  # it is set right after, by the thread that ends the watchdog
+            self.wait(1)
+        super().clear()
+
+
+async def test_it_ends_whenever_it_is_told_to() -> None:
+    blocks: list[None] = []
+    watchdog = Watchdog(on_block=lambda: blocks.append(None), blocked_seconds=0.05)
+    watchdog._opened = opened = LateClearing(watchdog._stop)
+
+    with watchdog.watching():
+        assert await asyncio.to_thread(opened.begins_to_clear.wait, 10)
+
+    assert not blocks
