@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from mcptasks_devcluster.layout import free_port
 
 Service = Literal["server", "operator"]
+
+STOP_SECONDS: Final = 30.0
+"""How long a kubelet waits between its first word and its last (`terminationGracePeriodSeconds`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +53,7 @@ class Services:
         """SIGTERM, as a kubelet's first word; the service ends by itself."""
         process = self.processes.pop(service)
         process.terminate()
-        await process.wait()
+        await _ended({service: process})
 
 
 @asynccontextmanager
@@ -86,5 +89,17 @@ async def services(
         for process in found.processes.values():
             if process.returncode is None:
                 process.terminate()
-        for process in found.processes.values():
-            await process.wait()
+        await _ended(found.processes)
+
+
+async def _ended(told: Mapping[Service, asyncio.subprocess.Process]) -> None:
+    """Wait until services that were told to end have done so; one that does not is killed, and named."""
+    waiting = {asyncio.create_task(process.wait()): service for service, process in told.items()}
+    if not waiting:
+        return
+    late = {waiting[task] for task in (await asyncio.wait(waiting, timeout=STOP_SECONDS))[1]}
+    for service in late:
+        told[service].kill()
+    await asyncio.gather(*waiting)
+    if late:
+        raise AssertionError(f"not ended {STOP_SECONDS:g} s after SIGTERM: {', '.join(sorted(late))}")
