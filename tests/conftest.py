@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mcptasks_crds import names
-from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, Kind, Kube
+from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, ConflictError, Kind, Kube, NotFoundError
 from mcptasks_devcluster import pythonenvs
 from mcptasks_devcluster.crds import install_crds
 from mcptasks_server.contexts import Contexts
@@ -124,7 +125,8 @@ async def namespace(kube: Kube, request: pytest.FixtureRequest) -> AsyncIterator
     name = json.loads(created)["metadata"]["name"]
     yield name
     leaks = [leak for kind in (TASKS, JOBS, PODS, SECRETS) for leak in await _leaks(kube, kind, name)]
-    await kube.request("DELETE", f"{NAMESPACES}/{name}")
+    with suppress(NotFoundError, ConflictError):  # a test may have deleted it
+        await kube.request("DELETE", f"{NAMESPACES}/{name}")
     assert leaks == []
 
 

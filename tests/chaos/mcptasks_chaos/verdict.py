@@ -152,6 +152,8 @@ def _wrong_starts(
     for call in calls:
         task = ids[call.number]
         started, ended = lines["started", task], lines["ended", task]
+        if started > 1 and _runtime_started_it_again(recorder, task):
+            started = ended = 1
         if not _was_deleted_unseen(recorder, call, task):
             if len(pods[task]) > 1:
                 yield Complaint(what=f"it had the pods {sorted(pods[task])}", task=task)
@@ -180,6 +182,21 @@ def _was_deleted_unseen(recorder: Recorder, call: Call, task: str) -> bool:
     uids = {key.partition("/")[2] for key in recorder.jobs if key.startswith(f"{names.job_name(task)}/")}
     written = {status["job"]["uid"] for status in _statuses(recorder, task) if "job" in status}
     return call.fate is Fate.DELETE_JOB and bool(uids - written)
+
+
+def _runtime_started_it_again(recorder: Recorder, task: str) -> bool:
+    """Whether the kubelet started the container of the one pod a second time, and says so.
+
+    It does that with a container whose start it lost sight of when the runtime was killed, whatever the `restartPolicy`
+    (see docs/chaos.md).
+    """
+    statuses = (
+        status
+        for versions in recorder.pods.values()
+        if versions[-1].document["metadata"].get("labels", {}).get(names.TASK_LABEL) == task
+        for status in versions[-1].document.get("status", {}).get("containerStatuses", ())
+    )
+    return any(status["restartCount"] > 0 for status in statuses)
 
 
 def _finalizers(recorder: Recorder) -> Iterator[Complaint]:
