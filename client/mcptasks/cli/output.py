@@ -234,7 +234,11 @@ def _parameters(schema: Mapping[str, Any]) -> Iterable[str]:
     for name, part in properties.items():
         if not isinstance(part, Mapping):
             continue
-        kind = "one of " + ", ".join(map(str, part["enum"])) if "enum" in part else str(part.get("type", "any"))
+        kind = (
+            "one of " + ", ".join(map(str, part["enum"]))
+            if isinstance(part.get("enum"), list)
+            else str(part.get("type", "any"))
+        )
         notes = ["required"] if name in required else []
         notes += [f"default {json.dumps(part['default'])}"] if "default" in part else []
         about = _first_line(str(part.get("description", "")))

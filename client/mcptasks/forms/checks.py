@@ -58,9 +58,10 @@ def field_violation(schema: Mapping[str, Any], value: Any) -> str | None:
 
 def options_of(schema: Mapping[str, Any]) -> Mapping[Any, str] | None:
     """A choice's values, each with the words for people; None if it is no choice."""
-    if "enum" in schema and all(isinstance(value, Hashable) for value in schema["enum"]):
-        names: Sequence[str] = schema.get("enumNames", [str(value) for value in schema["enum"]])
-        return dict(zip(schema["enum"], names, strict=False))
+    values, names = schema.get("enum"), schema.get("enumNames")
+    if isinstance(values, list) and all(isinstance(value, Hashable) for value in values):
+        words = names if isinstance(names, list) and len(names) == len(values) else values
+        return dict(zip(values, map(str, words), strict=True))
     for keyword in ("oneOf", "anyOf"):
         each = schema.get(keyword)
         if isinstance(each, list) and all(isinstance(one, Mapping) and "const" in one for one in each):

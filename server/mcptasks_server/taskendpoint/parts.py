@@ -46,12 +46,12 @@ def _check(part: Any, *, at: str) -> None:
         raise MalformedProblem(f"{field}: {first['msg']}", field=field) from error
     if kind in ("image", "audio"):
         _check_base64(part["data"], at=f"{at}/data")
-    if kind == "resource" and "blob" in part["resource"]:
+    if kind == "resource" and "blob" in part["resource"]:  # also beside a text, where the model has not looked at it
         _check_base64(part["resource"]["blob"], at=f"{at}/resource/blob")
 
 
-def _check_base64(text: str, *, at: str) -> None:
+def _check_base64(data: Any, *, at: str) -> None:
     try:
-        b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
+        b64decode(data, validate=True)
+    except (binascii.Error, ValueError, TypeError) as error:
         raise MalformedProblem(f"{at}: must be base64", field=at) from error

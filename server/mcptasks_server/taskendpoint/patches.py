@@ -13,7 +13,7 @@ from .bodies import ContentBody, ProgressBody, QuestionBody
 def progress_of(body: ProgressBody, *, pod_uid: str) -> Progress:
     """A pod's progress as a task keeps it."""
     message = body.message
-    numbers = f"{body.progress:g}" if body.total is None else f"{body.progress:g}/{body.total:g}"
+    numbers = "/".join(shown(each) for each in (body.progress, body.total) if each is not None)
     return Progress(
         progress=body.progress,
         total=body.total,
@@ -21,6 +21,15 @@ def progress_of(body: ProgressBody, *, pod_uid: str) -> Progress:
         display=limits.clip(numbers, limits.PROGRESS_DISPLAY_STORED_BYTES),
         pod_uid=pod_uid,
     )
+
+
+def shown(number: float) -> str:
+    """A number as people read it: one that counts things with all its digits, or 1999999 of 2000001 looks like all.
+
+    >>> [shown(number) for number in (3.0, 1999999.0, 0.1 + 0.2, 100 / 3, 1e300)]
+    ['3', '1999999', '0.3', '33.3333', '1e+300']
+    """
+    return f"{number:.15g}" if number.is_integer() else f"{number:g}"
 
 
 def progress_patch(progress: Progress) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from mcptasks.cli.options import Output
 from mcptasks.cli.output import Printer
 from mcptasks.cli.status import PlainReporter
 from mcptasks.cli.wanted import NotAskedError, wanted_from
+from mcptasks.errors import ArgumentsError
 from mcptasks_crds import names, questions
 from mcptasks_crds.asking import open_questions
 from mcptasks_crds.phases import Phase
@@ -113,9 +114,10 @@ def test_what_is_said_beside_a_question_has_the_servers_own_names() -> None:
 
 
 def test_a_task_that_somebody_wrote_by_hand_breaks_nothing() -> None:
-    (found,) = approvals_of(task({"go": question(requestedSchema="no json")}))
+    forms = ["no json", "[" * 8000, "[]"]
+    found = [approvals_of(task({"go": question(requestedSchema=form)}))[0].form for form in forms]
 
-    assert found.form == {}
+    assert found == [{}, {}, {}]
 
 
 @pytest.mark.parametrize(
@@ -269,6 +271,16 @@ async def test_what_kubectl_complains_of_is_told(office: Offices) -> None:
     at = office(code="print('odd'); sys.exit()")
     with pytest.raises(KubectlError, match="is not JSON"):
         await commands.questions(at, "mt-1")
+
+
+@pytest.mark.parametrize("name", ["-A", "--server=https://elsewhere", "", "mt-1 mt-2", "pods/x"])
+async def test_kubectl_is_given_no_id_that_it_would_take_for_something_else(
+    name: str, office: Offices, tmp_path: Path
+) -> None:
+    with pytest.raises(ArgumentsError, match="is no task's id"):
+        await commands.questions(office(get={}), name)
+
+    assert not (tmp_path / "asked").exists()
 
 
 async def test_a_kubectl_that_is_not_there_is_told() -> None:

@@ -265,6 +265,19 @@ def test_what_a_form_does_not_take_is_named_with_its_field(words: list[str], com
     assert str(caught.value).startswith(complaint)
 
 
+@pytest.mark.parametrize("odd", [{"enum": 5}, {"enum": None}, {"enum": [{}]}, {"oneOf": [5]}, {"oneOf": 5}])
+def test_a_choice_without_values_is_a_text(odd: dict[str, Any]) -> None:
+    (only,) = fields_of({"properties": {"where": {"type": "string", **odd}}})
+
+    assert only.kind is Kind.TEXT
+
+
+def test_a_choice_with_too_few_words_for_people_has_all_its_values() -> None:
+    (only,) = fields_of({"properties": {"where": {"type": "string", "enum": ["a", "b"], "enumNames": ["A"]}}})
+
+    assert only.options == {"a": "a", "b": "b"}
+
+
 def test_a_form_with_what_mcp_does_not_know_is_filled_in_as_json() -> None:
     form = {"type": "object", "properties": {"x": {"type": "object"}, "y": {}}}
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from mcptasks.errors import ArgumentsError, McptasksError
 
 RESOURCE: Final = "mcptasks.mcptasks.dev"
 REQUEST_TIMEOUT: Final = "30s"
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 class KubectlError(McptasksError):
@@ -38,8 +40,11 @@ class Kubectl:
         """A task.
 
         Raises:
+            ArgumentsError: it is no name of a task.
             KubectlError: there is none, or it cannot be read.
         """
+        if _NAME.fullmatch(name) is None:  # kubectl would take it for an option, or for all tasks
+            raise ArgumentsError(f"{name!r} is no task's id")
         found: Mapping[str, Any] = await self._json("get", RESOURCE, name)
         return found
 

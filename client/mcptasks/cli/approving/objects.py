@@ -106,7 +106,7 @@ def _current_key(key: str, seen: Mapping[str, Any]) -> str:
 def _form(text: str) -> Mapping[str, Any]:
     try:
         form = json.loads(text)
-    except ValueError:  # somebody wrote the task by hand
+    except (ValueError, RecursionError):  # somebody wrote the task by hand
         return {}
     return form if isinstance(form, Mapping) else {}
 

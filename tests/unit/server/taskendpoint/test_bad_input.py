@@ -139,6 +139,10 @@ def image(data: str) -> dict[str, Any]:
     return {"type": "image", "data": data, "mimeType": "image/png"}
 
 
+def resource(**body: Any) -> dict[str, Any]:
+    return {"content": [{"type": "resource", "resource": {"uri": "a:b", **body}}]}
+
+
 RESULTS: dict[str, tuple[bytes | dict[str, Any], str | None]] = {
     "no object": (b"[]", None),
     "no JSON": (b"done", None),
@@ -156,6 +160,9 @@ RESULTS: dict[str, tuple[bytes | dict[str, Any], str | None]] = {
     "with an image without its kind": ({"content": [{"type": "image", "data": "eA=="}]}, "content/0/mimeType"),
     "with an image that is not base64": ({"content": [image("x!")]}, "content/0/data"),
     "with a resource without a body": ({"content": [{"type": "resource", "resource": {"uri": "a:b"}}]}, "content/0"),
+    "with a resource whose blob is not base64": (resource(blob="x!"), "content/0/resource/blob"),
+    "with a resource whose blob beside a text is null": (resource(text="x", blob=None), "content/0/resource/blob"),
+    "with a resource whose blob beside a text is a number": (resource(text="x", blob=5), "content/0/resource/blob"),
     "with a list for structured content": ({"content": [], "structuredContent": []}, "structuredContent"),
     "with null for structured content": ({"content": [], "structuredContent": None}, "structuredContent"),
     "with a text for isError": ({"content": [], "isError": "false"}, "isError"),
