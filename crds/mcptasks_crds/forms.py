@@ -5,6 +5,7 @@ object whose properties are plain fields. Clients make an input mask of it, so a
 a demand that nobody is shown: it is refused here, not ignored there. An answer is an `ElicitResult`.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
@@ -158,8 +159,7 @@ def violation_of_answer(schema_text: str, response: str) -> str | None:
     True
     """
     try:
-        jsontext.members(response)  # an object, no member twice
-        answer = jsontext.parse(response)
+        answer = _read(response)
     except jsontext.JsonTextError as error:
         return f"the answer is not a JSON object: {error}"
     found = _ANSWER.violation(answer)
@@ -172,3 +172,20 @@ def violation_of_answer(schema_text: str, response: str) -> str | None:
     except (jsontext.JsonTextError, SchemaError, TypeError, ValueError) as error:
         return f"the question's own form cannot be read: {error}"
     return None if found is None else str(Violation(pointer="/content" + found.pointer, message=found.message))
+
+
+def _read(response: str) -> Any:
+    """An answer that each reader reads alike.
+
+    Raises:
+        JsonTextError: it is no object, has a member twice, or holds what is no text.
+    """
+    jsontext.members(response)  # an object, no member twice
+    answer = jsontext.parse(response)
+    try:
+        json.dumps(answer, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise jsontext.JsonTextError("it holds half of a surrogate pair, which is not text") from error
+    except RecursionError as error:
+        raise jsontext.JsonTextError("nested too deeply") from error
+    return answer

@@ -77,8 +77,8 @@ async def _result(task: McpTask, report: Report, kept: LargeResults) -> str | No
         # Whoever may write a status, and may not read Secrets, would else read them by us.
         raise ResultLostError("the name is not one of this task's result")
     text = await kept.read(source.secret_name, task=task)
-    if len(text.encode()) != source.bytes:
-        raise ResultLostError("it has another length")
+    if names.result_secret_name(task.metadata.name, text) != source.secret_name:
+        raise ResultLostError("it is not what the tool gave")
     return text
 
 

@@ -147,7 +147,7 @@ def _completed(task: McpTask, common: dict[str, Any]) -> wire.DetailedTask:
     if result is None:
         # Only somebody with kubectl can write such a status; the answer must be a valid one all the same.
         lost = wire.TaskFailure(code=jsonrpc.INTERNAL_ERROR, message=_LOST, data={"reason": Reason.RESULT_LOST})
-        return wire.FailedTask(**common, error=lost)
+        return wire.FailedTask(**common | {"status_message": _LOST}, error=lost)
     return wire.CompletedTask(**common, result=result)
 
 

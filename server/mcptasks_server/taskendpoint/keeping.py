@@ -54,10 +54,11 @@ class Keeping:
             return body.text
         found = judged(body, self._schema(task))
         name = names.result_secret_name(task.metadata.name, body.text)
-        kept = await self._keep(self.results, name, body.text, task)
+        if await self._keep(self.results, name, body.text, task) != body.text:
+            raise RefusedProblem(f"What is kept under the name {name} is not what was given")
         return ResultSource(
             secret_name=name,
-            bytes=len(kept.encode()),
+            bytes=len(body.text.encode()),
             is_error=body.is_error,
             schema_digest=found.digest,
             violation=found.violation,

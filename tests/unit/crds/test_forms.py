@@ -143,6 +143,8 @@ def test_an_answer_that_conforms_or_refuses_is_taken(answer: str) -> None:
         ('{"action":"accept","content":{"sure":true,"when":"tomorrow"}}', "/content/when: "),
         ('{"action":"accept","content":{"sure":true,"more":{"deep":1}}}', "/content/more: "),
         ('{"action":"accept","content":{"sure":true,"more":[1]}}', "/content/more/0: "),
+        (r'{"action":"accept","content":{"sure":true,"note":"\ud800"}}', "half of a surrogate pair"),
+        (r'{"action":"decline","\udc00":1}', "half of a surrogate pair"),
         ('{"action":"accept","content":{"sure":' + "[" * 100_000 + "]" * 100_000 + "}}", "nested too deeply"),
     ],
 )

@@ -178,9 +178,10 @@ def test_a_completed_task_without_a_result_has_failed() -> None:
         {"result": {"inline": "not json"}},
         {"result": {"inline": "[]"}},
     ):
-        shown = conforms(DETAILED, detailed_task(task(phase="Completed", **status)))
+        shown = conforms(DETAILED, detailed_task(task(phase="Completed", message="completed", **status)))
 
         assert shown["error"]["data"] == {"reason": "ResultLost"}
+        assert shown["statusMessage"] == shown["error"]["message"]
 
 
 @pytest.mark.requirement("ext-tasks/kept-until-ttl")

@@ -189,6 +189,17 @@ async def test_a_result_that_is_lost_is_an_error_with_a_reason_by_every_door(
     assert (read["isError"], "ResultLost" in read["content"][0]["text"]) == (True, True)
 
 
+async def test_a_result_in_whose_place_somebody_has_put_another_one_is_lost(
+    replicas: tuple[Wire, Wire], store: InMemoryTaskStore
+) -> None:
+    task_id = await begun(replicas[0])
+    await end(store, task_id, '{"content":[{"type":"text","text":"yes"}]}', is_apart=True)
+    ((name, (owner, given)),) = store.results.texts.items()
+    store.results.texts[name] = owner, given.replace("yes", "no!")
+
+    assert (await replicas[0].call("tasks/get", {"taskId": task_id})).result["status"] == "failed"
+
+
 @pytest.mark.parametrize(
     "name", ["somebody-elses", "0123456789abcdef", "mt-a-arguments", "{task}-arguments", "{task}-result-x"]
 )

@@ -186,6 +186,19 @@ async def test_after_such_an_end_another_result_may_be_given_instead(
     assert await shown(store, results, task_id) == of_bytes(300_001).decode()
 
 
+async def test_what_somebody_has_put_where_a_result_is_to_be_kept_is_not_taken_for_it(
+    pod: PodClient, store: InMemoryReports, results: InMemoryResults, task_id: str
+) -> None:
+    given = of_bytes(300_000)
+    name = names.result_secret_name(task_id, given.decode())
+    results.texts[name] = store.task(task_id).metadata.uid, of_bytes(300_000, character="y").decode()
+
+    refused = await pod.put("/result", given)
+
+    assert (refused.status, name in refused.body["detail"], store.writes) == (500, True, [])
+    assert (await pod.put("/result", of_bytes(300_001))).status == 204
+
+
 async def test_a_large_result_after_a_cancel_is_refused_and_nowhere_named(
     pod: PodClient, store: InMemoryReports, results: InMemoryResults, task_id: str
 ) -> None:
