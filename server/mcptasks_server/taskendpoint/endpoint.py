@@ -3,7 +3,8 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -35,6 +36,8 @@ MAX_BODY_BYTES: Final = 2 * 1024 * 1024
 """More than any of them may be: each names its own limit where it is over it."""
 LONG_BODY_BYTES: Final = 64 * 1024
 """What is longer is read in a thread."""
+LONG_BODIES_AT_ONCE: Final = 4
+"""A parsed body takes up to fifty times its bytes of memory until its request is answered: the others wait as bytes."""
 BODY_SECONDS: Final = 30.0
 MOST_WAIT_SECONDS: Final = 60.0
 """How long an answer is waited for, in one request."""
@@ -61,6 +64,7 @@ class TaskEndpoint:
     def __init__(self, *, operations: Operations, tokens: PodTokens, metrics: Metrics) -> None:
         self._do, self._tokens, self._metrics = operations, tokens, metrics
         self._openapi = orjson.dumps(document(), option=orjson.OPT_INDENT_2)
+        self._places = asyncio.Semaphore(LONG_BODIES_AT_ONCE)
         self._log: Any = structlog.get_logger()
 
     def app(self) -> web.Application:
@@ -100,12 +104,13 @@ class TaskEndpoint:
         return Reply(status=HTTPStatus.OK, body=await self._do.task(task, pod=pod))
 
     async def _progress(self, request: web.Request, task: str, pod: str) -> Reply:
-        body = bodies.progress_body(await _body(request))
-        return Reply(status=HTTPStatus.ACCEPTED, body=await self._do.progress(task, body, pod=pod))
+        async with self._read(await _body(request), bodies.progress_body) as body:
+            return Reply(status=HTTPStatus.ACCEPTED, body=await self._do.progress(task, body, pod=pod))
 
     async def _ask(self, request: web.Request, task: str, pod: str) -> Reply:
         key = bodies.question_key(request.match_info["key"])
-        is_new = await self._do.ask(task, key, bodies.question_body(await _body(request)), pod=pod)
+        async with self._read(await _body(request), bodies.question_body) as body:
+            is_new = await self._do.ask(task, key, body, pod=pod)
         return Reply(status=HTTPStatus.CREATED if is_new else HTTPStatus.OK, body={})
 
     async def _answer(self, request: web.Request, task: str, pod: str) -> Reply:
@@ -115,15 +120,30 @@ class TaskEndpoint:
         return Reply(status=HTTPStatus.OK if "answer" in body else HTTPStatus.ACCEPTED, body=body)
 
     async def _content(self, request: web.Request, task: str, pod: str) -> Reply:
-        body = await _in_its_time(bodies.content_body, await _body(request))
-        await self._do.add_content(task, body, key=request.headers.get("Idempotency-Key"), pod=pod)
+        async with self._read(await _body(request), bodies.content_body) as body:
+            await self._do.add_content(task, body, key=request.headers.get("Idempotency-Key"), pod=pod)
         return Reply(status=HTTPStatus.NO_CONTENT)
 
     async def _result(self, request: web.Request, task: str, pod: str) -> Reply:
         sent = await long_body(request, whole=MAX_BODY_BYTES, seconds=BODY_SECONDS)
-        result = sent if isinstance(sent, Sampled) else await _in_its_time(bodies.result_body, sent)
-        await self._do.give_result(task, result, pod=pod)
+        if isinstance(sent, Sampled):
+            await self._do.give_result(task, sent, pod=pod)
+        else:
+            async with self._read(sent, bodies.result_body) as result:
+                await self._do.give_result(task, result, pod=pod)
         return Reply(status=HTTPStatus.NO_CONTENT)
+
+    @asynccontextmanager
+    async def _read(self, body: bytes, read: Callable[[bytes], ReadT]) -> AsyncIterator[ReadT]:
+        """What a body holds, for as long as its request is looked at.
+
+        A long one takes a few hundred milliseconds, which no other request shall wait for, and much memory.
+        """
+        if len(body) <= LONG_BODY_BYTES:
+            yield read(body)
+        else:
+            async with self._places:
+                yield await asyncio.to_thread(read, body)
 
     async def _show_openapi(self, _: web.Request) -> web.Response:
         return web.Response(body=self._openapi, content_type="application/json")
@@ -165,11 +185,6 @@ async def _body(request: web.Request) -> bytes:
     if isinstance(sent, Sampled):
         raise TooLargeProblem(f"The body of {sent.size} bytes is larger than {MAX_BODY_BYTES} bytes")
     return sent
-
-
-async def _in_its_time(read: Callable[[bytes], ReadT], body: bytes) -> ReadT:
-    """What is read from a body. A long one takes a few hundred milliseconds, which no other request shall wait for."""
-    return read(body) if len(body) <= LONG_BODY_BYTES else await asyncio.to_thread(read, body)
 
 
 def _response(reply: Reply) -> web.Response:

@@ -1,5 +1,6 @@
 """Results too large for their task: where they are kept, what is refused, and that everything may be repeated."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -8,11 +9,12 @@ import pytest
 from mcptasks_crds import limits, names
 from mcptasks_crds.limits import stored_bytes
 from mcptasks_crds.schemas import digest
-from mcptasks_crds.task import Report, ResultSource
+from mcptasks_crds.task import McpTask, Report, ResultSource
+from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.errors import UnavailableError
 from mcptasks_server.largeresults import whole
 from mcptasks_server.projection import result_text
-from mcptasks_server.taskendpoint.endpoint import MAX_BODY_BYTES
+from mcptasks_server.taskendpoint.endpoint import LONG_BODIES_AT_ONCE, MAX_BODY_BYTES
 from mcptasks_server.testing.catalogue import FixedCatalogue, ready_tool
 from mcptasks_server.testing.pods import InMemoryReports, PodClient
 from mcptasks_server.testing.results import InMemoryResults
@@ -184,6 +186,29 @@ async def test_after_such_an_end_another_result_may_be_given_instead(
 
     assert (await pod.put("/result", of_bytes(300_001))).status == 204
     assert await shown(store, results, task_id) == of_bytes(300_001).decode()
+
+
+async def test_few_large_bodies_are_in_memory_at_once_and_small_ones_wait_for_none(
+    pod: PodClient, results: InMemoryResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, begun, go_on = results.keep, [], asyncio.Event()
+
+    async def keep(name: str, text: str, *, task: McpTask) -> str:
+        begun.append(name)
+        await go_on.wait()
+        return await kept(name, text, task=task)
+
+    async def are_full() -> bool:
+        return len(begun) == LONG_BODIES_AT_ONCE
+
+    monkeypatch.setattr(results, "keep", keep)
+    sent = [asyncio.create_task(pod.put("/result", of_bytes(300_000 + each))) for each in range(8)]
+    await eventually(are_full, what="all places are taken")
+    small = await pod.put("/progress", {"progress": 1})
+    assert (small.status, len(begun)) == (202, LONG_BODIES_AT_ONCE)
+
+    go_on.set()
+    assert sorted(each.status for each in await asyncio.gather(*sent)) == [204, *[409] * 7]
 
 
 async def test_what_somebody_has_put_where_a_result_is_to_be_kept_is_not_taken_for_it(
