@@ -128,7 +128,7 @@ class Operations:
                     await asyncio.wait({news, stop}, timeout=until - loop.time(), return_when=asyncio.FIRST_COMPLETED)
                     if news.done():
                         news = loop.create_task(changes.next())
-                        task = self._newer(task_id, task)
+                        task = self._seen_now(task_id)
                         _check_pod(task, pod)
                         _check_alive(task)
             finally:
@@ -225,7 +225,7 @@ class Operations:
         except RefusedError as error:
             raise RefusedProblem(error.message) from error
 
-    def _newer(self, task_id: str, task: McpTask) -> McpTask:
+    def _seen_now(self, task_id: str) -> McpTask:
         known = self.store.known(task_id)
         if known is None:
             raise OverProblem(f"{_OVER}: it is not there any more")

@@ -34,7 +34,6 @@ def retry(result: Mapping[str, Any], **responses: Any) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("ext-tasks/mrtr-before-task", "mrtr/asks-by-result")
-@pytest.mark.requirement("ext-tasks/mrtr-before-task")
 async def test_a_question_before_the_task_is_asked_first_and_its_answer_is_there_from_birth(
     wire: Wire, store: InMemoryTaskStore
 ) -> None:
@@ -142,7 +141,6 @@ async def test_what_a_model_may_answer_is_handed_out_at_once_to_a_client_that_ca
 
 
 @pytest.mark.requirement("mrtr/asks-again", "mrtr/unknown-keys", "mrtr/state-once")
-@pytest.mark.requirement("mrtr/state-once")
 async def test_a_question_in_the_middle_is_asked_and_each_retry_goes_on_with_the_same_task(
     wire: Wire, store: InMemoryTaskStore
 ) -> None:
@@ -229,7 +227,6 @@ async def test_a_retry_by_a_client_that_takes_tasks_by_now_gets_the_handle(
     assert set(now(store).spec.answers) == {"start"}
 
 
-@pytest.mark.requirement("elicitation/answers-validated")
 @pytest.mark.requirement("elicitation/answers-validated")
 async def test_an_answer_that_its_form_does_not_take_is_refused_and_nothing_is_stored(
     wire: Wire, store: InMemoryTaskStore
