@@ -118,8 +118,8 @@ class PodTokens:
 
     async def _current(self) -> Keys:
         keys = self._keys
-        if keys is not None and self.monotonic() - keys.fetched_at < RENEW_SECONDS:
-            return keys
+        if keys is not None and (self.monotonic() - keys.fetched_at < RENEW_SECONDS or self._fetching.locked()):
+            return keys  # one waits for newer ones; what is known is good for the others meanwhile
         return await self._fetch(than=keys)
 
     async def _fetch(self, *, than: Keys | None) -> Keys:
@@ -135,6 +135,7 @@ class PodTokens:
             try:
                 found = await self._fetched()
             except (KubeError, ValueError, KeyError, jwt.PyJWTError) as error:
+                self._tried_at = self.monotonic()  # a try may take long, and whoever has waited for it makes none
                 self._log.error("the keys of pods' tokens cannot be fetched", error=str(error) or repr(error))
                 if than is not None:
                     return than

@@ -1,5 +1,6 @@
 """Who may speak for a task: the pod that it runs in, by a token of its own, and nobody else."""
 
+import asyncio
 import base64
 import json
 import time
@@ -13,7 +14,13 @@ import pytest
 from mcptasks_crds.kube import RetryableError
 from mcptasks_crds.names import new_task_id
 from mcptasks_server.taskendpoint.problems import ForeignPodProblem, LaterProblem, Problem, UnknownPodProblem
-from mcptasks_server.taskendpoint.tokens import FETCH_AGAIN_SECONDS, KEYS_PATH, RENEW_SECONDS, PodTokens
+from mcptasks_server.taskendpoint.tokens import (
+    FETCH_AGAIN_SECONDS,
+    FETCH_SECONDS,
+    KEYS_PATH,
+    RENEW_SECONDS,
+    PodTokens,
+)
 from mcptasks_server.testing.pods import NAMESPACE, POD_UID, InMemoryReports, Issuer, PodClient, bound, running
 
 MakePod = Callable[..., PodClient]
@@ -35,6 +42,21 @@ class Clock:
 def clock() -> Clock:
     """A monotonic clock."""
     return Clock()
+
+
+class Silence:
+    """An API server that takes requests and never answers, until the wait for it is given up."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.asked = 0
+
+    async def request(self, *_: Any, **__: Any) -> bytes:
+        """Take all the time that there is."""
+        self.asked += 1
+        await asyncio.sleep(0)  # meanwhile everybody else comes too
+        self._clock.now += FETCH_SECONDS
+        raise RetryableError("silent")
 
 
 @pytest.fixture
@@ -150,6 +172,26 @@ async def test_without_keys_a_pod_is_asked_to_try_again_and_known_ones_go_on_bei
     clock.now += RENEW_SECONDS
 
     assert await tokens.pod_of(issuer.token(TASK), task=TASK) == POD_UID
+
+
+async def test_of_many_pods_one_waits_for_an_api_server_that_is_silent(
+    tokens: PodTokens, issuer: Issuer, clock: Clock
+) -> None:
+    tokens.kube = first = Silence(clock)
+    told = await asyncio.gather(
+        *(tokens.pod_of(issuer.token(TASK), task=TASK) for _ in range(20)), return_exceptions=True
+    )
+    assert ({type(each) for each in told}, first.asked) == ({LaterProblem}, 1)
+
+    tokens.kube = issuer
+    clock.now += FETCH_AGAIN_SECONDS
+    await tokens.pod_of(issuer.token(TASK), task=TASK)
+    tokens.kube = later = Silence(clock)
+    clock.now += RENEW_SECONDS
+
+    pods = await asyncio.gather(*(tokens.pod_of(issuer.token(TASK), task=TASK) for _ in range(20)))
+
+    assert (set(pods), later.asked) == ({POD_UID}, 1)
 
 
 @pytest.mark.parametrize("header", [None, "", "Basic eA==", "Bearer", "Bearer  "])
