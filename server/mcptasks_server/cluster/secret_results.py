@@ -41,7 +41,7 @@ class SecretResults:
 
     async def read(self, name: str, *, task: McpTask) -> str:
         """Read the Secret, if it is the task's own."""
-        document = await self._reads.get(name)
+        document = await persist(lambda: self._reads.get(name))  # the wait for its turn is in the time, too
         owners = document["metadata"].get("ownerReferences", ())
         if not any(owner["uid"] == task.metadata.uid for owner in owners):
             raise ResultLostError("the Secret is not the task's")

@@ -74,7 +74,7 @@ class TaskReads:
             UnavailableError: the API server did not answer in time.
         """
         self._reflector.suspect()
-        return await self._reads.get(name)
+        return await persist(partial(self._reads.get, name))  # the wait for its turn is in the time, too
 
     def known(self, name: str) -> McpTask | None:
         """What is known of the task without asking; only what never changes of it may be relied on."""
