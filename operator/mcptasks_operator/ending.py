@@ -84,7 +84,8 @@ def _ends_by_its_deadline(situation: Situation, job: JobView) -> bool:
     pod, seconds = situation.pod, job.active_deadline_seconds
     if pod is None or not pod.deleting or pod.disruption or seconds is None:
         return False
-    return situation.now >= (job.released_at or job.created_at) + timedelta(seconds=seconds)
+    # It counts from when it took the Job up last: not the time in a queue, be it ours or Kueue's.
+    return job.active_since is not None and situation.now >= job.active_since + timedelta(seconds=seconds)
 
 
 def job_is_over(situation: Situation) -> Verdict | None:

@@ -117,7 +117,7 @@ def execution(**fields: Any) -> Execution:
 
 
 def job(**fields: Any) -> JobView:
-    """The task's Job, alive, made a minute ago."""
+    """The task's Job, alive, made and taken up a minute ago."""
     return JobView(
         **{
             "name": TASK,
@@ -130,6 +130,7 @@ def job(**fields: Any) -> JobView:
             "failure_message": "",
             "active_deadline_seconds": 1000,
             "ttl_seconds_after_finished": None,
+            "active_since": ago(60),
             "is_held_back": False,
             "released_at": None,
             "execution": execution(),

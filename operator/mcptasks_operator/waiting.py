@@ -8,6 +8,7 @@ from mcptasks_crds.reasons import Reason
 
 from .causes import STARTS, Cause, Heals, cause_of
 from .decision import ConfirmPods
+from .retrying import attempts
 from .situation import Situation
 from .stopping import run_limit
 from .verdicts import Ask, GoOn, Verdict, failed
@@ -81,13 +82,14 @@ def _runs(situation: Situation) -> bool:
 
 
 def _began(situation: Situation) -> datetime:
-    job = situation.job
+    """From when on the start's time counts; of a further attempt its pod's, also where no status tells of it yet."""
+    job, pod, execution = situation.job, situation.pod, situation.execution
     if job is None:
         return situation.now
-    if situation.execution.queue_name is not None:
-        return job.active_since or situation.now  # the time in Kueue's queue does not count, whenever that was
-    began, pod = job.released_at or job.created_at, situation.pod
-    is_again = situation.execution.retries > 0 and situation.status.attempts > 1
+    began = job.released_at or job.created_at
+    if execution.queue_name is not None:  # the time in Kueue's queue does not count, whenever that was
+        began = job.active_since or situation.now
+    is_again = execution.retries > 0 and attempts(situation) > 1
     return max(began, pod.created_at) if pod is not None and is_again else began
 
 

@@ -228,11 +228,13 @@ class World(RuleBasedStateMachine):
             return
         self.history.posts += 1
         self.history.job_made_at = self.now
+        is_held_back = any(answer_of(seen, key) is None for key in seen.spec.questions)  # as `jobs` renders it
         self.job = job(
             uid=f"job-{self.history.posts}",
             created_at=self.now,
             active_deadline_seconds=BACKSTOP * (1 + 3 * self.retries),
-            is_held_back=any(answer_of(seen, key) is None for key in seen.spec.questions),  # as `jobs` renders it
+            is_held_back=is_held_back,
+            active_since=None if is_held_back else self.now,
             execution=execution(
                 start_deadline_seconds=START_DEADLINE,
                 timeout_seconds=TIMEOUT,
@@ -606,7 +608,7 @@ class World(RuleBasedStateMachine):
             return
         event("a Job is let start")
         self.history.job_made_at = self.now
-        self.job = replace(self.job, is_held_back=False, released_at=need.at)
+        self.job = replace(self.job, is_held_back=False, released_at=need.at, active_since=need.at)
         self.changed()
 
     def perform(self, action: Action) -> None:  # noqa: C901  # one for each action

@@ -152,6 +152,20 @@ def test_each_attempt_has_its_own_time_to_start() -> None:
     assert late.status.reason is Reason.START_DEADLINE
 
 
+def test_an_attempt_has_its_own_time_to_start_also_when_it_is_first_seen() -> None:
+    kept = execution(retries=2)
+    old = job(execution=kept, failed=1, created_at=ago(10 * START_DEADLINE_SECONDS))
+    between = status(Phase.PENDING, attempts=1).model_copy(update={"job": WITHOUT_POD})
+    fresh = second(waiting("ContainerCreating"), created_at=ago(1))
+    of_kueue = replace(old, execution=replace(kept, queue_name="gpus"), active_since=old.created_at)
+
+    for made in (old, of_kueue):
+        decision = decide(observation(job=made, pods=(FIRST, fresh), task=task(between), pods_confirmed=True))
+
+        assert decision.status.phase is Phase.PENDING
+        assert decision.status.message == "starting (attempt 2 of 3)"
+
+
 def test_a_run_that_takes_too_long_is_not_tried_again() -> None:
     seen = tried(pod(running(ago(10_000))), pods_confirmed=True, log=log())
     decision = decide(seen)

@@ -38,7 +38,7 @@ WITHOUT_POD = JobSeen(name=TASK, uid=JOB_UID, pod_name="pod-1")
 def queued(**fields: Any) -> JobView:
     """A Job that Kueue has not let start."""
     kept = execution(queue_name="gpus", queue_seconds=QUEUE_SECONDS)
-    return job(**{"execution": kept, "is_suspended": True, "suspended_at": ago(60), **fields})
+    return job(**{"execution": kept, "is_suspended": True, "suspended_at": ago(60), "active_since": None, **fields})
 
 
 def admitted(**fields: Any) -> JobView:
@@ -94,6 +94,15 @@ def test_a_task_that_was_stopped_to_make_room_is_queued_again_and_nobody_speaks_
 @pytest.mark.parametrize("pods", [(pod(running(), deleting=True),), ()], ids=["its pod goes", "its pod is gone"])
 def test_a_pod_that_goes_is_no_end_while_the_cache_may_be_late_with_the_jobs_suspension(pods: Any) -> None:
     decision = decide(seen(admitted(), *pods, task=task(status(attempts=1)), pods_confirmed=True))
+
+    assert decision.status.phase is Phase.PENDING
+    assert decision.status.finished_at is None
+
+
+def test_the_time_in_the_queue_does_not_count_towards_kubernetes_own_deadline() -> None:
+    long_ago = admitted(created_at=ago(100_000), active_deadline_seconds=1000)
+    going = pod(running(), deleting=True)
+    decision = decide(seen(long_ago, going, task=task(status(attempts=1)), pods_confirmed=True))
 
     assert decision.status.phase is Phase.PENDING
     assert decision.status.finished_at is None
