@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -14,6 +14,7 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS
 from mcptasks_crds.phases import Phase
+from mcptasks_crds.times import parse_time
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_operator.testing.kubelet import running, terminated
 from mcptasks_operator.testing.world import World
@@ -151,6 +152,36 @@ async def test_who_is_cancelled_in_the_queue_is_over_and_lets_the_next_move_up(w
         assert ended["phase"] == "Cancelled"
         await world.gone(JOBS, names.job_name(second))
         assert (await world.kubelet.pods_of(second)) == []
+
+
+async def a_second_after(world: World, task: str) -> None:
+    created = parse_time((await world.kube.get(TASKS, world.namespace, task))["metadata"]["creationTimestamp"])
+
+    async def has_passed() -> bool:
+        return datetime.now(UTC) >= created + timedelta(seconds=1)
+
+    await eventually(has_passed, what="another second has begun")
+
+
+async def test_who_waits_too_long_and_who_is_one_too_many_end_without_a_pod(world: World) -> None:
+    async with world.operator():
+        await world.tool(limits={"running": 1, "queued": 1}, queueSeconds=5)
+        first = await world.call()
+        await world.until(JOBS, names.job_name(first), lambda seen: seen["spec"]["suspend"] is False)
+        late = await world.call()
+        await world.status(late, Phase.PENDING)
+        await a_second_after(world, late)  # of one second, the order would be that of their names
+        surplus = await world.call()
+
+        too_many, too_late = await world.status(surplus), await world.status(late)
+
+        assert (too_many["phase"], too_many["reason"]) == ("Failed", "QueueFull")
+        assert too_many["message"] == "the queue of echo is full: 1 tasks wait, and limits.queued is 1"
+        assert "job" not in too_many
+        assert (too_late["phase"], too_late["reason"]) == ("Failed", "QueueTimeOver")
+        assert too_late["message"].startswith("not started within 5 s in the queue")
+        await world.gone(JOBS, names.job_name(late))
+        assert await world.kubelet.pods_of(late) == []
 
 
 @pytest.mark.parametrize("change", ["edited", "deleted"])
