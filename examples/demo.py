@@ -163,9 +163,9 @@ def call_tools(cluster: Cluster) -> None:
     expect(mcptasks("tools").code == 0, "the tools are listed")
 
     heading("run-tests: this project's own unit tests, in a pod")
-    passed = watched(cluster, "call", "run-tests")
-    expect(passed.code == 0, "all unit tests pass in the pod, and the exit code is 0")
-    expect(json.loads(passed.out)["passed"] > 1000, "there are more than a thousand of them")
+    passed = watched(cluster, "call", "run-tests", "--argument", "selection=tests/unit/crds")
+    expect(passed.code == 0, "the unit tests pass in the pod, and the exit code is 0")
+    expect(json.loads(passed.out)["passed"] > 100, "there are more than a hundred of them")
 
     heading("run-tests again, with a selection in which a test fails: a tool error")
     failed = watched(cluster, "call", "run-tests", "--argument", "selection=examples/failing", "--output", "json")

@@ -37,7 +37,7 @@ def test_the_demo_works_twice_in_a_row(demo_cluster: Any, kube: Kube) -> None:
             check=False,
         )
         assert ended.returncode == 0, ended.stdout
-        assert "--> all unit tests pass in the pod, and the exit code is 0" in ended.stdout
+        assert "--> the unit tests pass in the pod, and the exit code is 0" in ended.stdout
         assert "--> the result says isError, and the exit code is 1" in ended.stdout
         assert "--> all rows of more than 100 MB were read" in ended.stdout
         assert "--> kubectl says of it what the client says" in ended.stdout
