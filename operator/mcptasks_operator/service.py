@@ -66,6 +66,8 @@ class Operator:
         self.metrics = Metrics()
         self.store = Store()
         self._works = False
+        self._acting: list[asyncio.Task[None]] = []
+        """What writes, or keeps the right to."""
         self._wrong = ""
         self.drift = Drift(time.monotonic)
         metered = MeteredCluster(self.cluster, self.metrics)
@@ -157,11 +159,12 @@ class Operator:
                 if not work.done():
                     _log.info("stopping")
                     await self.queue.drain(DRAIN_SECONDS)
+                    await self._act_no_more()
             finally:
                 told.cancel()
                 work.cancel()
                 await asyncio.wait({work, told})
-                await self._right.give_up()  # last of all: from here on another may act
+                await self._right.give_up()  # where it still has it
             if not work.cancelled():
                 work.result()
 
@@ -179,6 +182,14 @@ class Operator:
         except* OperatorError as failed:
             raise failed.exceptions[0] from failed
 
+    async def _act_no_more(self) -> None:
+        """Let another act from here on. The watches, which write nothing and take seconds to end, end after that."""
+        for task in self._acting:
+            task.cancel()
+        if self._acting:
+            await asyncio.wait(self._acting)
+        await self._right.give_up()
+
     def _tell(self, wrong: str) -> None:
         """What is wrong with the installation: told when it changes."""
         if wrong and wrong != self._wrong:
@@ -193,11 +204,11 @@ class Operator:
         group.create_task(self._resync.run(self.settings.resync_seconds))
         await self._resync.succeeded.wait()
         _log.info("started", namespace=self.settings.namespace, port=self.port)
-        group.create_task(self._right.run())
+        self._acting.append(group.create_task(self._right.run(), name="keep the right to act"))
         await self._right.acquired()
         self._works = True
         await self._resync.anew()  # no decision on half a view: also what the one before has written last is seen
-        group.create_task(self.queue.run(self.settings.workers))
+        self._acting.append(group.create_task(self.queue.run(self.settings.workers), name="work"))
 
     def _enqueue(self, key: Key) -> None:
         """Have a key worked on. Whoever stands by keeps no list: once it acts it looks at everything."""

@@ -1,0 +1,81 @@
+"""An operator that is told to stop lets another act before its own watches have ended."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from mcptasks_operator import service
+from mcptasks_operator.leadership import Alone
+from mcptasks_operator.service import Operator
+from mcptasks_operator.settings import Settings
+from mcptasks_operator.testing.cluster import FakeCluster
+
+
+@dataclass
+class Right(Alone):
+    """The right to act, from the beginning on."""
+
+    leads: asyncio.Event = field(default_factory=asyncio.Event)
+    keeps: bool = False
+    given_up: asyncio.Event = field(default_factory=asyncio.Event)
+    kept_then: bool | None = None
+
+    async def run(self) -> None:
+        self.keeps = True
+        self.leads.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.keeps = False
+
+    async def acquired(self) -> None:
+        await self.leads.wait()
+
+    async def give_up(self) -> None:
+        if self.kept_then is None:
+            self.kept_then = self.keeps
+        self.given_up.set()
+
+
+class Installation:
+    """An installation that needs nothing."""
+
+    def __init__(self, **_: Any) -> None:
+        pass
+
+    async def until_mended(self, _: Any) -> None:
+        pass
+
+
+class EventWatch(Installation):
+    """Events that never come."""
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_the_right_is_given_up_while_the_watches_still_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Right()
+
+    async def watch(**_: Any) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.wait_for(right.given_up.wait(), timeout=5)
+
+    monkeypatch.setattr(service, "watch", watch)
+    monkeypatch.setattr(service, "SelfCheck", Installation)
+    monkeypatch.setattr(service, "EventWatch", EventWatch)
+    settings = Settings(namespace="ns", host="127.0.0.1", port=0)
+    operator = Operator(settings=settings, kube=None, cluster=FakeCluster(), leadership=right)  # type: ignore[arg-type]
+    stopping = asyncio.Event()
+    running = asyncio.create_task(operator.run(stopping))
+    await asyncio.wait_for(right.leads.wait(), timeout=5)
+
+    stopping.set()
+    await asyncio.wait_for(running, timeout=10)
+
+    assert right.given_up.is_set()
+    assert right.kept_then is False, "nothing renews it any more"
