@@ -27,7 +27,7 @@ class Violation:
     """One way in which a value breaks its schema."""
 
     pointer: str
-    """JSON pointer (RFC 6901) to the value that breaks it; empty for the whole."""
+    """JSON pointer (RFC 6901) to the value that breaks it, or to where a missing one belongs; empty for the whole."""
     message: str
     """What is wrong with it."""
 
@@ -99,6 +99,8 @@ class Schema:
         path = error.instance_path
         if path and path[0] in self._secrets:  # its inner names may be secrets too
             return Violation(pointer=pointer(path[:1]), message=f"breaks `{error.kind.name}` of its schema")
+        if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required):
+            return Violation(pointer=pointer([*path, error.kind.property]), message="is required")
         return Violation(pointer=pointer(path), message=error.message)
 
 

@@ -53,7 +53,7 @@ LOST = (Phase.FAILED, Reason.RESULT_TOO_LARGE)
     [
         (given(structuredContent={"n": 1}), GOOD, "completed"),
         (given(structuredContent={"n": 1.5}), INVALID, "/n: 1.5 is not of type"),
-        (given(structuredContent={}), INVALID, "(the whole): "),
+        (given(structuredContent={}), INVALID, "/n: is required"),
         (given(), INVALID, "it has no structuredContent"),
         (given(structuredContent=[1]), INVALID, "must be a JSON object and is an array"),
         (given(isError=True), ERROR, "the tool reported an error"),
