@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
+from mcptasks.job.results import TWIN_TOO_LARGE
 from mcptasks.logs import TaskLog
 from mcptasks.models import (
     CancelledTask,
@@ -184,9 +185,12 @@ class Printer:
 def text_of(result: ToolResult) -> str:
     """The result for people: its text, with a word in place of what is none. A structure is laid out for reading."""
     text = "\n".join(_block(block) for block in result.content)
-    if result.structured_content is not None and (not text or _is_json_of(text, result.structured_content)):
+    if result.structured_content is None:
+        return text
+    if not text or _is_json_of(text, result.structured_content):
         return pretty(result.structured_content)
-    return text
+    before, notice, after = text.partition(TWIN_TOO_LARGE)
+    return f"{before}{pretty(result.structured_content)}{after}" if notice else text
 
 
 def printable(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import signal
 import sys
 import traceback
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .arguments import arguments_for
 from .errors import JobError, RefusedError, TaskCancelled, TooLargeError, ToolError
-from .results import result_from, result_of
+from .results import TWIN_TOO_LARGE, result_from, result_of
 from .termination import EXIT_CODE
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def _why_refused(error: RefusedError, result: Mapping[str, Any]) -> str:
     if not isinstance(error, TooLargeError):
         return words
     text = "\n".join(part["text"] for part in result["content"] if part["type"] == "text")
+    if TWIN_TOO_LARGE in text:
+        text = json.dumps(result["structuredContent"], ensure_ascii=False)
     if len(text) <= 2 * SHOWN_CHARACTERS:
         return f"{words}\n{text}"
     return f"{words}\n{text[:SHOWN_CHARACTERS]}\n...\n{text[-SHOWN_CHARACTERS:]}"

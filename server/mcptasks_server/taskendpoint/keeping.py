@@ -35,13 +35,11 @@ class Keeping:
         size = own + self._before(report)
         return None if size <= self._limit else refused(body, size=size, limit=self._limit)
 
-    def words_of(self, refusal: TooLarge) -> str:
+    def words_of(self, refusal: TooLarge, report: Report) -> str:
         """What a pod is told of it."""
         unit = "bytes" if self.results is not None else "bytes as stored"
-        return (
-            f"result: with the parts before it, it takes {refusal.bytes} {unit}; at most {refusal.limit} are kept: "
-            "put it somewhere else, and give a link"
-        )
+        takes = _takes(refusal.bytes, before=self._before(report))
+        return f"result: {takes} {unit}; at most {refusal.limit} are kept: put it somewhere else, and give a link"
 
     async def result(self, task: McpTask, report: Report, body: ResultBody) -> str | ResultSource:
         """The result itself, or where it is now kept. It must not be too large.
@@ -87,10 +85,11 @@ class Keeping:
             UnavailableError: they cannot be kept now.
             RefusedError: they cannot be kept.
         """
-        size = self._size(body.content) + self._before(report)
+        before = self._before(report)
+        size = self._size(body.content) + before
         if size > self._limit:
             raise TooLargeProblem(
-                f"content: with the parts before it, it takes {size} bytes; at most {self._limit} are kept",
+                f"content: {_takes(size, before=before)} bytes; at most {self._limit} are kept",
                 field="content",
             )
         patch = content_patch(report, body, key=key)
@@ -132,6 +131,10 @@ class Keeping:
             return await results.keep(name, text, task=task)
         except ResultLostError as error:
             raise RefusedProblem(f"What is kept under the name {name} is not this task's: {error}") from error
+
+
+def _takes(size: int, *, before: int) -> str:
+    return f"with the parts before it, it takes {size}" if before else f"it takes {size}"
 
 
 def _fits(result: str, report: Report) -> bool:

@@ -169,7 +169,7 @@ class Operations:
             if refusal is not None:
                 if refusal != report.too_large:
                     await self._write(task, too_large_patch(refusal))
-                raise TooLargeProblem(self.keeping.words_of(refusal), field="result")
+                raise TooLargeProblem(self.keeping.words_of(refusal, report), field="result")
             assert isinstance(body, ResultBody)  # a body that was not read as a whole never fits
             given = await self.keeping.result(task, report, body)
             await self._write(task, result_patch(given, self._last_progress(task, pod)))

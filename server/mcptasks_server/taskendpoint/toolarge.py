@@ -1,5 +1,6 @@
 """A result that is larger than is kept: what of it a task remembers. Pure."""
 
+import json
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,13 +29,18 @@ def refused(result: ResultBody | Sampled, *, size: int, limit: int) -> TooLarge:
     if isinstance(result, Sampled):
         head, tail = result.head.decode("utf-8", "replace"), result.tail.decode("utf-8", "replace")
     else:
-        head = tail = _words(result.content) or result.text
+        head = tail = max(_words(result.content), _structure(result), key=len) or result.text
     return TooLarge(
         bytes=size,
         limit=limit,
         head=limits.keep_head(head, limits.REFUSED_END_STORED_BYTES),
         tail=limits.keep_tail(tail, limits.REFUSED_END_STORED_BYTES),
     )
+
+
+def _structure(result: ResultBody) -> str:
+    """Its structured content as JSON text. The words beside one that is large may only say that it is."""
+    return "" if result.structured is None else json.dumps(result.structured, ensure_ascii=False)
 
 
 def _words(content: list[Any]) -> str:

@@ -16,6 +16,7 @@ from mcptasks.cli.output import Printer, printable, text_of
 from mcptasks.cli.pretty import pretty
 from mcptasks.cli.status import LiveReporter, PlainReporter, line_of, reporter
 from mcptasks.errors import UnreachableError
+from mcptasks.job.results import result_of as job_result
 from mcptasks.models import TASK, Task, Tool, ToolResult
 from mcptasks.testing import completed, state, tool_result
 
@@ -122,6 +123,14 @@ def test_a_structure_that_is_repeated_as_text_is_laid_out_for_reading() -> None:
 
     assert text_of(result).splitlines()[:3] == ["{", '  "rows": 3,', '  "groups": [']
     assert json.loads(text_of(result)) == structure
+
+
+def test_a_structure_that_was_too_large_to_be_repeated_as_text_is_shown_itself() -> None:
+    given = job_result(structured={"rows": "x" * 700_000}, parts=[])
+    result = ToolResult.model_validate(given)
+
+    assert len(given["content"][0]["text"]) < 100
+    assert json.loads(text_of(result)) == given["structuredContent"]
 
 
 def test_text_that_says_something_else_than_the_structure_is_kept() -> None:

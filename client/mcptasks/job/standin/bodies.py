@@ -62,10 +62,11 @@ def object_of(body: bytes, *, known: tuple[str, ...] | None = None) -> dict[str,
     return document
 
 
-def check_size(what: str, size: int) -> None:
-    """That so many bytes are kept."""
-    if size > MOST_BYTES:
-        detail = f"{what}: with the parts before it, it takes {size} bytes; at most {MOST_BYTES} are kept"
+def check_size(what: str, size: int, *, before: int = 0) -> None:
+    """That so many bytes are kept, and those of the parts before it."""
+    if before + size > MOST_BYTES:
+        takes = f"with the parts before it, it takes {before + size}" if before else f"it takes {size}"
+        detail = f"{what}: {takes} bytes; at most {MOST_BYTES} are kept"
         raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
 
 

@@ -198,7 +198,7 @@ class Desk:
             self._check_going_on()
             if post is None or post not in self._posts:
                 size = _size(members["content"])
-                check_size("content", self._parts_bytes + size)
+                check_size("content", size, before=self._parts_bytes)
                 self._parts_bytes += size
                 self.parts.extend(members["content"])
             if post is not None:
@@ -213,7 +213,7 @@ class Desk:
                 raise ProblemError(HTTPStatus.CONFLICT, "another result was given")
             if self.result is None and self.is_cancelled:
                 raise ProblemError(HTTPStatus.CONFLICT, "the task is being stopped")
-            check_size("result", self._parts_bytes + len(body))
+            check_size("result", len(body), before=self._parts_bytes)
             self.result = result
             self._changed.notify_all()
         return Reply(status=int(HTTPStatus.NO_CONTENT))

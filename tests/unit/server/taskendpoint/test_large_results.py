@@ -272,6 +272,20 @@ async def test_of_a_result_that_is_refused_the_task_keeps_both_ends_of_its_text(
     assert stored_bytes(kept.head) == stored_bytes(kept.tail) == limits.REFUSED_END_STORED_BYTES
 
 
+async def test_of_a_structure_that_is_refused_it_keeps_both_ends_of_its_json(
+    pod: PodClient, store: InMemoryReports, task_id: str
+) -> None:
+    structure = {"first": "x" * limits.LARGE_RESULT_BYTES, "last": "end"}
+    given = {"content": [{"type": "text", "text": "see the structure"}], "structuredContent": structure}
+    said = await pod.put("/result", json.dumps(given).encode())
+
+    kept = report(store, task_id).too_large
+    assert kept is not None
+    assert said.status == 413
+    assert "parts before" not in said.body["detail"]
+    assert (kept.head[:12], kept.tail[-15:]) == ('{"first": "x', '"last": "end"}'.rjust(15))
+
+
 async def test_so_it_does_of_one_that_is_not_read_as_a_whole(
     pod: PodClient, store: InMemoryReports, task_id: str
 ) -> None:

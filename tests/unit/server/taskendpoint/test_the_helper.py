@@ -139,6 +139,19 @@ async def test_of_a_result_that_is_too_large_a_tool_that_is_run_shows_both_ends(
     assert json.loads(report["result"])["isError"] is True
     assert all(each in words for each in ("1048576", "12000", "beginx", "xend"))
     assert report["tooLarge"]["head"].startswith("beginx")
+    assert "parts before" not in words
+
+
+async def test_of_a_structure_that_is_too_large_both_ends_of_its_json_are_shown(
+    task: Task, store: InMemoryReports, task_id: str
+) -> None:
+    assert await in_thread(lambda: run_tool(task, lambda: {"first": "x" * 1_200_000, "last": "end"})) == 1
+    report = store.objects[task_id]["status"]["report"]
+    words = json.loads(report["result"])["content"][0]["text"]
+
+    assert '{"first": "xxx' in words
+    assert words.endswith('xxx", "last": "end"}')
+    assert "see the structured content" not in words
 
 
 async def test_texts_that_are_no_text_arrive_as_what_can_be_sent(
