@@ -34,9 +34,14 @@ def lines_of(question: Question, commands: Sequence[str]) -> Iterable[str]:
 
 
 def answer_words(question: Question) -> list[str]:
-    """The assignments that a question asks for at least, each with its default or with what it takes."""
+    """The assignments that a question asks for at least, each with what it takes.
+
+    Where nothing must be filled in these are its yes-or-no fields: a form as it stands says what they hold, mostly no.
+    """
     fields = fields_of(question.form)
-    return [f"{field.name}={_placeholder(field)}" for field in fields if field.is_required and not field.has_default]
+    needed = [field for field in fields if field.is_required and not field.has_default]
+    asked = needed or [field for field in fields if field.kind is Kind.BOOLEAN]
+    return [f"{field.name}={_placeholder(field)}" for field in asked]
 
 
 def answer_commands(question: Question, task_id: str, *, options: Sequence[str] = ()) -> list[str]:

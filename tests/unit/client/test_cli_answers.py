@@ -113,6 +113,7 @@ async def test_the_line_that_answers_leads_to_the_same_server(server: FakeServer
     [
         ({}, "mcptasks answer mt-1 go --accept"),
         (PLACE, "mcptasks answer mt-1 go 'where=staging|production'"),
+        ({"sure": {"type": "boolean", "default": False}}, "mcptasks answer mt-1 go 'sure=yes|no'"),
         ({"n": {"type": "number"}, "why": {"type": "string"}}, "mcptasks answer mt-1 go 'n=<number>' 'why=<text>'"),
     ],
 )
