@@ -16,6 +16,7 @@ MAX_WHY: Final = 300
 
 NOT_STARTED: Final = "the task's pod has not started yet"
 POD_GONE: Final = "the task's pod is not there any more"
+NEVER_RAN: Final = f"{POD_GONE}, and its container is not known to have run"
 NO_POD: Final = "the task has never had a pod"
 
 
@@ -88,9 +89,14 @@ def no_log(task: McpTask, *, why: str = "") -> TaskLog:
     """That there is none. `why`: what is known beyond the task itself."""
     has_pod = task.status.job is not None and task.status.job.pod_name is not None
     if not why:
-        why = POD_GONE if has_pod else NO_POD if is_over(task) else NOT_STARTED
+        why = _without_a_pod(task) if has_pod else NO_POD if is_over(task) else NOT_STARTED
     if is_over(task) and has_pod and task.status.result is not None:
         # Where a tool gave no result of its own, the end of its log is kept once: as the result.
         result = names.task_uri(task.metadata.name, names.TaskPart.RESULT)
         why = f"{why}. A tool that gave no result of its own has what it printed in {result}"
     return TaskLog(source=LogSource.NONE, why=why)
+
+
+def _without_a_pod(task: McpTask) -> str:
+    status = task.status
+    return NEVER_RAN if is_over(task) and status.started_at is None and status.result is None else POD_GONE

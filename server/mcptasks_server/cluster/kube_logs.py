@@ -84,7 +84,7 @@ class KubeLogs:
             async with self._turns:
                 return await self._of(pod, task)
         except NotFoundError:
-            return no_log(task, why=POD_GONE)
+            return no_log(task)
         except KubeError as error:
             self._log.warning("a task's pod cannot be read", task=task.metadata.name, pod=pod, error=str(error))
             return no_log(task, why=f"its pod could not be read: {error.words}")

@@ -15,7 +15,7 @@ from mcptasks_crds.task import McpTask
 from mcptasks_server.cluster import kube_logs
 from mcptasks_server.cluster.kube_logs import FIRST_LINES, READS_AT_ONCE, KubeLogs
 from mcptasks_server.metrics import Metrics
-from mcptasks_server.tasklogs import NOT_STARTED, POD_GONE, LogSource, TaskLog
+from mcptasks_server.tasklogs import NEVER_RAN, NOT_STARTED, POD_GONE, LogSource, TaskLog
 from mcptasks_server.testing.contract import over
 
 TASK = "mt-" + "a" * 32
@@ -216,6 +216,14 @@ async def test_after_the_end_without_either_the_words_name_the_result(cluster: C
     assert log.source is LogSource.NONE
     assert log.why.startswith(POD_GONE)
     assert f"mcptask://{TASK}/result" in log.why
+
+
+async def test_after_the_end_of_a_task_that_never_ran_the_words_say_so(cluster: Cluster) -> None:
+    cluster.pods.clear()
+
+    log = await log_of(cluster, over() | {"job": RUNNING["job"], "phase": "Failed", "startedAt": None, "result": None})
+
+    assert log == TaskLog(source=LogSource.NONE, why=NEVER_RAN)
 
 
 async def test_what_was_kept_before_the_stop_is_shown_while_the_task_is_being_stopped(cluster: Cluster) -> None:
