@@ -107,6 +107,14 @@ class Resync:
             self.enqueue(tool_key(name))
         for name in sorted(self.store.names(TASKS), key=self._created):
             self.enqueue(task_key(name))
+        for key in self._orphaned():
+            self.enqueue(key)
+
+    def _orphaned(self) -> list[Key]:
+        """Tasks that are not there any more, and whose Job is."""
+        known = set(self.store.names(TASKS))
+        about = (key for document in self.store.all(JOBS) for key in keys_about(JOBS, document))
+        return [key for key in about if key.name not in known]
 
     def _created(self, task: str) -> tuple[str, str]:
         """The oldest first: that is the order in which they wait for their turn."""
