@@ -44,7 +44,7 @@ async def stop_and_create(self, kind, namespace, manifest, **query):
     try:
         return await asyncio.shield(posting)
     except asyncio.CancelledError:
-        await posting
+        await asyncio.wait({posting})  # the request goes out all the same; what comes of it is not for us any more
         raise
 
 MeteredCluster.create = stop_and_create
