@@ -89,6 +89,7 @@ async def sits_at() -> AsyncIterator[Any]:
 
         def take_terminal() -> None:  # the session is new (start_new_session): the first terminal becomes its own
             os.close(os.open(name, os.O_RDWR))
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as in any terminal; these tests may run under nohup
 
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "mcptasks.cli", *arguments),
