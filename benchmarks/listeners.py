@@ -6,6 +6,7 @@ processes of the machine share.
 """
 
 import asyncio
+import gc
 import json
 import re
 import sys
@@ -68,6 +69,7 @@ async def _listen(host: str, port: int, size: int, request: bytes) -> None:
             return transport
 
     transports = await asyncio.gather(*(begin() for _ in range(size)))
+    gc.disable()  # a pause of this process would be taken for one of the server's
     await asyncio.Event().wait()
     del transports
 
