@@ -27,7 +27,7 @@ async def test_a_new_tool_is_callable_without_a_restart(toolbox: Toolbox, replic
     assert tool is not None
     violation = tool.arguments.violation({})
     assert violation is not None
-    assert violation.pointer == ""
+    assert violation.pointer == "/a"
 
 
 async def test_only_tools_that_are_found_ready_are_listed_by_name(toolbox: Toolbox, replica: Backend) -> None:
