@@ -107,7 +107,7 @@ async def test_the_charts_rights_are_no_more_than_the_server_needs(restricted: K
         PODS.path(namespace, "x", subresource="exec"),
         JOBS.path(namespace, "x"),
         SECRETS.path(namespace),
-        SECRETS.path(namespace, "x"),
+        SECRETS.path("default", "x"),
         "/api/v1/namespaces",
     ]
     for path in paths:
