@@ -26,6 +26,7 @@ from rich.console import Console
 
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, TASKS, Kind, Kube
+from mcptasks_crds.phases import TERMINAL
 from mcptasks_devcluster.eventually import eventually
 
 LATEST: Final = "scale.json"
@@ -35,7 +36,6 @@ REACTIONS: Final = 30
 RESULT_BYTES: Final = 100 * 1024
 SHORT, LONG = "ends", "stays"
 DEFAULT_QPS, HIGH_QPS = 20, 500
-_OVER: Final = frozenset({"Completed", "Failed", "Cancelled"})
 
 
 def goals(*, many: int) -> Goals:
@@ -77,7 +77,7 @@ class Ends:
 
 
 def _task_is_over(task: Json) -> bool:
-    return task.get("status", {}).get("phase") in _OVER
+    return task.get("status", {}).get("phase") in TERMINAL
 
 
 def _job_is_complete(job: Json) -> bool:
@@ -233,7 +233,7 @@ async def _finish(running: Rig, names: list[str]) -> None:
 
     await asyncio.gather(*(end(name) for name in names))
     for name in names:
-        await eventually(partial(_is, running, name, _OVER), what=f"{name} is over", timeout_seconds=600)
+        await eventually(partial(_is, running, name, TERMINAL), what=f"{name} is over", timeout_seconds=600)
 
 
 async def _requests(running: Rig) -> float:

@@ -34,14 +34,15 @@ class Phase(StrEnum):
         return not SUCCESSORS[self]
 
 
-_TERMINAL: Final = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})
+TERMINAL: Final = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})
+"""The phases that say it is over. They are their own texts, as they stand in an object."""
 
 SUCCESSORS: Final[Mapping[Phase, frozenset[Phase]]] = MappingProxyType(
     {
-        Phase.PENDING: frozenset({Phase.RUNNING, Phase.INPUT_REQUIRED, Phase.STOPPING}) | _TERMINAL,
-        Phase.RUNNING: frozenset({Phase.PENDING, Phase.INPUT_REQUIRED, Phase.STOPPING}) | _TERMINAL,
-        Phase.INPUT_REQUIRED: frozenset({Phase.PENDING, Phase.RUNNING, Phase.STOPPING}) | _TERMINAL,
-        Phase.STOPPING: _TERMINAL,
+        Phase.PENDING: frozenset({Phase.RUNNING, Phase.INPUT_REQUIRED, Phase.STOPPING}) | TERMINAL,
+        Phase.RUNNING: frozenset({Phase.PENDING, Phase.INPUT_REQUIRED, Phase.STOPPING}) | TERMINAL,
+        Phase.INPUT_REQUIRED: frozenset({Phase.PENDING, Phase.RUNNING, Phase.STOPPING}) | TERMINAL,
+        Phase.STOPPING: TERMINAL,
         Phase.COMPLETED: frozenset(),
         Phase.FAILED: frozenset(),
         Phase.CANCELLED: frozenset(),

@@ -9,12 +9,10 @@ from enum import Enum, auto
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
-from mcptasks_crds.phases import Phase
+from mcptasks_crds.phases import TERMINAL, Phase
 
 from .observe import pod_seen
 from .situation import is_over
-
-_OVER = frozenset(str(phase) for phase in Phase if phase.is_terminal)
 
 
 class Standing(Enum):
@@ -78,4 +76,4 @@ def _is_untouched(task: Json | None) -> bool:
 
 
 def _is_over(task: Json | None) -> bool:
-    return task is None or task.get("status", {}).get("phase") in _OVER
+    return task is None or task.get("status", {}).get("phase") in TERMINAL

@@ -12,12 +12,11 @@ from typing import Final
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind
-from mcptasks_crds.phases import Phase
+from mcptasks_crds.phases import TERMINAL
 
 KINDS: Final = (TASKS, TOOLS, JOBS, PODS)
 """What is watched."""
 REMEMBERED_REMOVALS: Final = 10_000
-_OVER: Final = frozenset(str(phase) for phase in Phase if phase.is_terminal)
 _GIVEN: Final = frozenset({"result", "report", "logTail"})
 _ASKED: Final = frozenset({"arguments", "questions", "answers"})
 
@@ -135,7 +134,7 @@ def _kept(kind: Kind, document: Json) -> Json:
     metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
     kept = {**document, "metadata": metadata}
     status = document.get("status", {})
-    if kind == TASKS and status.get("phase") in _OVER:
+    if kind == TASKS and status.get("phase") in TERMINAL:
         kept["status"] = {key: value for key, value in status.items() if key not in _GIVEN}
         if "from" in status.get("result", {}):  # by that, its pod is left a while to end by itself
             kept["status"]["result"] = {"from": status["result"]["from"]}
