@@ -134,6 +134,7 @@ async def held_cancel(url: str) -> dict[str, Any]:
         request_id = session._request_id - 1  # the SDK does not tell a request's id
         params = types.CancelledNotificationParams(requestId=request_id, reason="changed my mind")
         await session.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
+        await session.send_ping()  # the SDK sends in order; leaving at once would cut the notification off
         call.cancel()
         return {"stopped": True}
 

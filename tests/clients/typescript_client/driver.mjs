@@ -19,8 +19,14 @@ async function connect(url, { modern = false, answer } = {}) {
       return answer;
     });
   }
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-  return { client, asked };
+  const sent = [];
+  const recorded = (...request) => {
+    const answer = fetch(...request);
+    sent.push(answer);
+    return answer;
+  };
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { fetch: recorded }));
+  return { client, asked, sent };
 }
 
 /** As hosts do: list first, so that the client holds results against the tool's outputSchema; then call. */
@@ -80,10 +86,12 @@ async function progress(url, options) {
 
 /** The person in front of it presses "stop" after three seconds. */
 async function stopped(url, options) {
-  const { client } = await connect(url, options);
+  const { client, sent } = await connect(url, options);
   try {
     return resultOf(await client.callTool({ name: "linger", arguments: {} }, { signal: AbortSignal.timeout(3000) }));
   } catch (error) {
+    await client.ping(); // by then the client has sent what says that it stops,
+    await Promise.allSettled(sent); // and here it has arrived: this process may end
     return { stopped: error.message };
   }
 }

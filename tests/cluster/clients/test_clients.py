@@ -172,17 +172,21 @@ async def test_a_client_sees_what_it_should(client: str, case: str, drivers: Any
 async def test_what_clients_no_longer_wanted_is_stopped_and_nothing_of_it_runs(world: Any, drivers: Any) -> None:
     """The tool that lingers for ten minutes was only called to be cancelled: as a task, or while it was held."""
     cancelling = [row for row in drivers.clients.values() if "cancel" in row.cases]
-
-    async def tasks() -> list[dict[str, Any]]:
-        selector = f"{names.TOOL_LABEL}=linger"
-        items: list[dict[str, Any]] = (await world.kube.list(TASKS, world.namespace, labelSelector=selector))["items"]
-        return items
+    for row in cancelling:
+        await run(drivers, row, "cancel")
+    seen: list[dict[str, Any]] = []
 
     async def are_cancelled() -> bool:
-        return {task.get("status", {}).get("phase") for task in await tasks()} == {"Cancelled"}
+        selector = f"{names.TOOL_LABEL}=linger"
+        seen[:] = (await world.kube.list(TASKS, world.namespace, labelSelector=selector))["items"]
+        return {task.get("status", {}).get("phase") for task in seen} == {"Cancelled"}
 
-    await eventually(are_cancelled, what="all cancelled tasks have ended", timeout_seconds=90)
-    assert len(await tasks()) <= len(cancelling)  # fewer where a call was let go before its task was made
+    try:
+        await eventually(are_cancelled, what="all cancelled tasks have ended", timeout_seconds=90)
+    except AssertionError as error:
+        error.add_note(yaml.safe_dump([task for task in seen if task.get("status", {}).get("phase") != "Cancelled"]))
+        raise
+    assert len(seen) <= len(cancelling)  # fewer where a call was let go before its task was made
 
 
 async def test_a_client_that_leaves_a_tasks_name_out_is_told_what_is_missing(drivers: Any) -> None:
