@@ -17,6 +17,7 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, Kind, Kube
 
 from .errors import WatchError
+from .forgetful import NoProgress, NothingCompared
 from .handlers import Take, register
 from .resync import SELECTORS
 
@@ -178,6 +179,8 @@ def kopf_settings() -> kopf.OperatorSettings:
     settings.peering.standalone = True
     # kopf takes a finalizer of this name off every object that it sees. Its default is other operators' own.
     settings.persistence.finalizer = f"{names.GROUP}/never-set"
+    settings.persistence.diffbase_storage = NothingCompared()
+    settings.persistence.progress_storage = NoProgress()
     return settings
 
 

@@ -8,6 +8,8 @@ from mcptasks_operator.handlers import register
 from mcptasks_operator.startup import kopf_settings
 from mcptasks_operator.store import KINDS
 
+HANDLER = kopf.HandlerId("see-jobs")
+
 
 @pytest.mark.requirement("failures/f1-08")
 def test_every_time_out_of_a_watch_is_set() -> None:
@@ -42,6 +44,21 @@ def test_kopf_posts_scans_and_pauses_nothing_and_takes_nobodys_finalizer_away() 
     assert settings.scanning.disabled is True
     assert settings.peering.standalone is True
     assert settings.persistence.finalizer != kopf.OperatorSettings().persistence.finalizer
+
+
+def test_kopf_copies_nothing_of_an_object_and_has_nowhere_to_keep_anything() -> None:
+    persistence = kopf_settings().persistence
+    body, patch = kopf.Body({"metadata": {"name": "a"}, "spec": {"x": [1]}}), kopf.Patch()
+    essence = persistence.diffbase_storage.build(body=body)
+
+    assert essence == persistence.progress_storage.clear(essence=essence) == {}
+    persistence.diffbase_storage.store(body=body, patch=patch, essence=essence)
+    persistence.progress_storage.store(key=HANDLER, record=kopf.ProgressRecord(), body=body, patch=patch)
+    persistence.progress_storage.touch(body=body, patch=patch, value="now")
+    persistence.progress_storage.purge(key=HANDLER, body=body, patch=patch)
+    assert not patch
+    assert persistence.diffbase_storage.fetch(body=body) is None
+    assert persistence.progress_storage.fetch(key=HANDLER, body=body) is None
 
 
 @pytest.mark.requirement("failures/f1-06")
