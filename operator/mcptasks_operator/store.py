@@ -1,4 +1,5 @@
-"""What was last seen of the cluster's objects: raw, the newest version of each, and nothing of what is gone.
+"""What was last seen of the cluster's objects: the newest version of each, as far as it is read (`kept`), and nothing
+of what is gone.
 
 Fed by the watches, by answers to our own writes, and by single reads. An object is never replaced by an older version
 of itself, so no decision is made on a state from before our own last write. Resource versions are compared as numbers,
@@ -12,13 +13,12 @@ from typing import Final
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, TOOLS, Kind
-from mcptasks_crds.phases import TERMINAL
+
+from .kept import kept
 
 KINDS: Final = (TASKS, TOOLS, JOBS, PODS)
 """What is watched."""
 REMEMBERED_REMOVALS: Final = 10_000
-_GIVEN: Final = frozenset({"result", "report", "logTail"})
-_ASKED: Final = frozenset({"arguments", "questions", "answers"})
 
 
 def is_newer(version: str, than: str) -> bool:
@@ -61,7 +61,7 @@ class Store:
         removed = self._removed.get((kind, name))
         if removed is not None and not is_newer(version, removed) and (not as_of or is_newer(removed, as_of)):
             return False
-        self._objects[kind][name] = _kept(kind, document)
+        self._objects[kind][name] = kept(kind, document)
         if kind is PODS:
             self._forget_pod(name)
             task = self._task_of_pod[name] = task_of(document)
@@ -127,16 +127,3 @@ def task_of(document: Json) -> str:
         if owner.get("controller") and owner.get("kind") in (names.TASK_KIND, "Job"):
             return str(owner["name"])  # a Job has its task's name, see `names.job_name`
     return str(metadata.get("labels", {}).get(names.TASK_LABEL, ""))
-
-
-def _kept(kind: Kind, document: Json) -> Json:
-    """A copy without what may be large and nobody reads: managed fields, and what a task that is over was about."""
-    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
-    kept = {**document, "metadata": metadata}
-    status = document.get("status", {})
-    if kind == TASKS and status.get("phase") in TERMINAL:
-        kept["status"] = {key: value for key, value in status.items() if key not in _GIVEN}
-        if "from" in status.get("result", {}):  # by that, its pod is left a while to end by itself
-            kept["status"]["result"] = {"from": status["result"]["from"]}
-        kept["spec"] = {key: value for key, value in document["spec"].items() if key not in _ASKED}
-    return kept
