@@ -90,7 +90,7 @@ async function stopped(url, options) {
   try {
     return resultOf(await client.callTool({ name: "linger", arguments: {} }, { signal: AbortSignal.timeout(3000) }));
   } catch (error) {
-    await client.ping(); // by then the client has sent what says that it stops,
+    await client.listTools(); // by then the client has sent what says that it stops,
     await Promise.allSettled(sent); // and here it has arrived: this process may end
     return { stopped: error.message };
   }
