@@ -206,6 +206,8 @@ _ANOTHER_POD: Final = (
     "self.report.progress.podUID != oldSelf.report.progress.podUID)"
 )
 
+_GIVEN: Final = "(has({0}.report) && (has({0}.report.result) || has({0}.report.resultFrom)))"
+
 _STATUS: Final = (
     Rule(
         rule=f"!(has(oldSelf.phase) && oldSelf.phase in {_TERMINAL}) || ("
@@ -239,6 +241,12 @@ _STATUS: Final = (
         field_path=".attempts",
     ),
     _kept("report"),
+    Rule(
+        rule=f"!has(oldSelf.stopping) || {_GIVEN.format('oldSelf')} || !{_GIVEN.format('self')}",
+        message="the task is being stopped: no result is taken any more",
+        reason="FieldValueForbidden",
+        field_path=".report",
+    ),
     Rule(
         rule="!has(self.result) || has(self.result.inline) !="
         " (has(self.report) && (has(self.report.result) || has(self.report.resultFrom)))",

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from .endpoint import Endpoint, Request
-from .errors import OvertakenError, TaskCancelled
+from .errors import OvertakenError, RefusedError, TaskCancelled, UnreachableError
 from .questions import Question
 
 POLL_PAUSE_SECONDS: Final = 0.5
@@ -40,6 +41,13 @@ def end_if_over(endpoint: Endpoint, *, go_on: GoOn) -> None:
     except OvertakenError as error:
         raise TaskCancelled(str(error)) from error
     go_on()
+
+
+def is_being_stopped(endpoint: Endpoint) -> bool:
+    """Look whether that is why something was refused."""
+    with suppress(RefusedError, UnreachableError):  # it is over, and says no more
+        endpoint.request(Request(method="GET"))
+    return endpoint.is_stopping
 
 
 def _awaited(question: Question, endpoint: Endpoint, go_on: GoOn) -> Mapping[str, Any]:

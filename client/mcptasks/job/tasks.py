@@ -13,7 +13,7 @@ from threading import Event, Lock
 from typing import Any, Final, NoReturn, TypeVar, overload
 
 from . import arguments, fields
-from .asking import answer_to, end_if_over
+from .asking import answer_to, end_if_over, is_being_stopped
 from .endpoint import Endpoint, Request, json_body
 from .environment import Environment, read_environment
 from .errors import (
@@ -32,16 +32,18 @@ from .questions import Question, accepted, derived_key
 from .reporter import LOOK, Reporter
 from .results import result_of
 from .running import run_tool
+from .saying import PROGRESS_HEADER, header_of, progress_of
 from .termination import Termination
 from .way import Way
 
 T = TypeVar("T")
 LOOK_SECONDS: Final = 1.0
 """How old what is known of a cancel may become while a tool asks for it."""
-LAST_VALUE_SECONDS: Final = 60.0
-"""How long the last progress is tried before the result goes out without it."""
-EXIT_SECONDS: Final = 2.0
-"""The same, where a program ends without a result."""
+FLUSH_SECONDS: Final = 60.0
+EXIT_SECONDS: Final = 12.0
+"""How long a program that ends without a result waits until its last progress is written."""
+STOPPED_SECONDS: Final = 2.0
+"""The same, where it is being stopped."""
 ANSWER_FIELD: Final = "answer"
 """The field's name in a form that has only one."""
 
@@ -66,6 +68,9 @@ class Task:
         self._finding = Lock()
         self._looked_at = -math.inf
         self._asked: dict[str, int] = {}
+        self._progress: bytes | None = None
+        """The newest, as it is sent."""
+        self._is_settled = False
         self.is_completed = False
         """Whether the result was given."""
 
@@ -134,16 +139,11 @@ class Task:
             ValueError: a number is negative or not finite, or the total is less than the progress.
         """
         self._go_on()
-        for name, value in (("progress", progress), ("total", total)):
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name}: must be a number from 0 on and is {value}")
-        if total is not None and total < progress:
-            raise ValueError(f"total: {total} is less than the progress, {progress}")
-        members = {"progress": progress, "total": total, "message": message}
+        said = progress_of(progress, total, message)
         if self._reporter is not None:
-            body = json_body({name: value for name, value in members.items() if value is not None})
+            self._progress = json_body(said)
             self._looked_at = time.monotonic()  # its answer tells whether the task is being stopped
-            self._reporter.put(Request(method="PUT", path="/progress", body=body))
+            self._reporter.put(Request(method="PUT", path="/progress", body=self._progress))
 
     def track(self, items: Iterable[T], message: str | None = None, *, total: float | None = None) -> Iterator[T]:
         """Give one item after the other, and tell how many are done. Draws nothing.
@@ -312,10 +312,17 @@ class Task:
         """
         raise SystemExit(run_tool(self, main))
 
-    def flush(self, seconds: float = LAST_VALUE_SECONDS) -> None:
+    def flush(self, seconds: float = FLUSH_SECONDS) -> None:
         """Wait until the last progress is sent, for so long at most."""
         if self._reporter is not None:
             self._reporter.flush(seconds)
+
+    def settle(self) -> None:
+        """Before the program ends: see that its last progress is written. A result has taken it along."""
+        if self._is_settled or self.is_completed or self._reporter is None:
+            return
+        self._is_settled = True
+        self._reporter.flush(STOPPED_SECONDS if self._is_being_stopped else EXIT_SECONDS, is_last=True)
 
     @cached_property
     def _environment(self) -> Environment:
@@ -341,7 +348,7 @@ class Task:
             with self._finding:
                 if self._found is None:
                     self._found = Way(self._environment.url, self._environment.token_file)
-                    atexit.register(self.flush, EXIT_SECONDS)
+                    atexit.register(self.settle)
         return self._found
 
     def _needed(self, what: str) -> Endpoint:
@@ -356,9 +363,13 @@ class Task:
             raise JobError("nobody waits for it any more")
         if self.is_completed:
             raise JobError("the result was given before")
-        is_over = self._endpoint is not None and self._endpoint.is_stopping
-        if is_over or self.termination.is_wanted:
+        if self._is_being_stopped:
             raise TaskCancelled("the task is being stopped")
+
+    @property
+    def _is_being_stopped(self) -> bool:
+        """As far as is known."""
+        return self.termination.is_wanted or (self._endpoint is not None and self._endpoint.is_stopping)
 
     def _key(self, message: str, form: Mapping[str, Any]) -> str:
         first = derived_key(message, form, times=0)
@@ -367,14 +378,15 @@ class Task:
         return derived_key(message, form, times=times)
 
     def _put(self, result: Mapping[str, Any], endpoint: Endpoint) -> None:
-        request = Request(method="PUT", path="/result", body=json_body(result))
-        self.flush()
+        # The last progress goes with it, so that neither overtakes the other, whichever replica gets them.
+        last = {} if self._progress is None else {PROGRESS_HEADER: header_of(self._progress)}
+        request = Request(method="PUT", path="/result", body=json_body(result), headers=last)
         try:
             endpoint.request(request)
         except OvertakenError as error:
-            if endpoint.is_stopping:
+            if is_being_stopped(endpoint):
                 raise TaskCancelled(str(error)) from error
-            raise
+            raise  # another result was given
         except UnreachableError as error:
             # Whichever of the two arrives first counts, so nothing can be said twice.
             try:

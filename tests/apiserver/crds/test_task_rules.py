@@ -227,6 +227,18 @@ STATUS_CASES = {
         {"stopping": STOPPING["stopping"], "message": "cancelling"},
         STOPPING,
     ),
+    "a result once it is being stopped": on_status(
+        "the task is being stopped: no result is taken any more",
+        {"report": {"result": "{}"}},
+        {"report": {"progress": {"progress": 4}}},
+        STOPPING,
+    ),
+    "a result apart once it is being stopped": on_status(
+        "the task is being stopped: no result is taken any more",
+        {"report": {"resultFrom": KEPT_APART}},
+        {"report": {"content": "[1]", "contentKeys": ["0123456789abcdef"]}},
+        STOPPING,
+    ),
     "stopping removed": on_status(
         "why and since when a task is being stopped is written once",
         {"stopping": None},
