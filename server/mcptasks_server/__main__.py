@@ -115,7 +115,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
             stack.enter_context(Watchdog(on_block=metrics.loop_blocks.inc).watching())
             await stack.enter_async_context(backend.running())
             reporter = Reporter(backend.reports, budget=settings.progress_writes_per_second, metrics=metrics)
-            await stack.enter_async_context(reporter.running())  # ends after the listeners: the last word is written
+            await stack.enter_async_context(reporter.running())  # ends after the listeners
             server = await _listen(app, host=settings.host, port=settings.port)
             exporter = await _listen(create_metrics_app(metrics), host=settings.host, port=settings.metrics_port)
             endpoint = create_task_app(
@@ -137,8 +137,15 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
             finally:
                 health.is_stopping = True
                 backend.services.stopping.set()  # what is held or listens ends by itself, before anything is cut
-                await asyncio.gather(server.cleanup(), pods.cleanup())
+                await asyncio.gather(server.cleanup(), _end_of(pods, reporter))
                 await exporter.cleanup()
+
+
+async def _end_of(pods: web.AppRunner, reporter: Reporter) -> None:
+    """Before pods find another replica, what they have told this one is written."""
+    await reporter.write_the_rest()
+    await pods.cleanup()
+    await reporter.write_the_rest()
 
 
 def _spare_collections() -> None:

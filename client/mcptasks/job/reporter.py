@@ -10,18 +10,32 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Final
 
 from .backoff import JITTER, delay_seconds
-from .endpoint import NotNowError, Request
+from .endpoint import Answer, NotNowError, Request
 from .errors import RefusedError
 
 INTERVAL_SECONDS: Final = 0.25
 """The least time between two values that are sent; the endpoint writes fewer still."""
 
-Send = Callable[[Request], object]
+WAIT_SECONDS: Final = 10.0
+"""How long the endpoint may take until the last value is written: its interval stretches so far where many report."""
+
+Send = Callable[[Request], Answer]
 LOOK: Final = Request(method="GET")
 """Not a value, but a look at the task: is it being stopped?"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Flush:
+    """Somebody waits for what was put before."""
+
+    sent: threading.Event = field(default_factory=threading.Event)
+    is_last: bool = False
+    """Whether it is to be written, too: nothing comes after it."""
 
 
 class Reporter:
@@ -32,20 +46,23 @@ class Reporter:
         self._send, self._clock = send, clock
         self._process = 0
         self._starting = threading.Lock()
-        self._waiting: queue.SimpleQueue[Request | threading.Event] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Request | _Flush] = queue.SimpleQueue()
 
     def put(self, request: Request) -> None:
         """Send it soon, unless a newer one comes first."""
         self._start()
         self._waiting.put(request)
 
-    def flush(self, seconds: float) -> bool:
-        """Wait until the newest value is sent, for so long at most; whether it is (or never will be)."""
+    def flush(self, seconds: float, *, is_last: bool = False) -> bool:
+        """Wait until the newest value is sent, for so long at most; whether it is (or never will be).
+
+        `is_last`: until it is written in the cluster, for the program ends, and with it the task.
+        """
         if self._process != os.getpid():
             return True
-        sent = threading.Event()
-        self._waiting.put(sent)
-        return sent.wait(seconds)
+        flush = _Flush(is_last=is_last)
+        self._waiting.put(flush)
+        return flush.sent.wait(seconds)
 
     def _start(self) -> None:
         if self._process == os.getpid():
@@ -62,12 +79,12 @@ class Reporter:
 class _Sender:
     """What the background thread knows."""
 
-    def __init__(
-        self, waiting: queue.SimpleQueue[Request | threading.Event], send: Send, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, waiting: queue.SimpleQueue[Request | _Flush], send: Send, clock: Callable[[], float]) -> None:
         self._waiting, self._send, self._clock = waiting, send, clock
         self._newest: Request | None = None
-        self._flushes: list[threading.Event] = []
+        self._taken: Request | None = None
+        """The last value that was sent, and is not known to be written."""
+        self._flushes: list[_Flush] = []
         self._sent_at = float("-inf")
         self._not_before = float("-inf")
         """After a failure."""
@@ -83,7 +100,7 @@ class _Sender:
                 self._try(self._newest)
             if self._newest is None:
                 for flush in self._flushes:
-                    flush.set()
+                    flush.sent.set()
                 self._flushes.clear()
 
     def _due_at(self) -> float:
@@ -99,23 +116,33 @@ class _Sender:
         except queue.Empty:
             pass
 
-    def _take(self, item: Request | threading.Event) -> None:
-        if isinstance(item, threading.Event):
+    def _take(self, item: Request | _Flush) -> None:
+        if isinstance(item, _Flush):
             self._flushes.append(item)
+            if item.is_last and (self._newest is None or self._newest is LOOK):
+                self._newest = self._taken
         elif item is not LOOK or self._newest is None:  # a value's answer tells what a look would
             self._newest = item
 
     def _try(self, request: Request) -> None:
+        is_value, is_last = request is not LOOK, any(flush.is_last for flush in self._flushes)
+        if is_value and is_last:
+            request = replace(request, path=f"{request.path}?wait={WAIT_SECONDS:g}", wait_seconds=WAIT_SECONDS)
+        taken = self._newest if is_value else self._taken
         try:
-            self._send(request)
+            if self._send(request).status == HTTPStatus.OK and is_value:
+                taken = None
+            elif is_value and is_last:  # not written yet: it is waited for once more
+                return
         except NotNowError as error:
             self._failures += 1
             wait = delay_seconds(self._failures, chance=JITTER.random(), asked_for=error.retry_after)
             self._not_before = self._clock() + wait
             return
         except RefusedError as error:
+            taken = None if is_value else taken
             # Of a task that is being stopped the tool's next call tells.
             if error.status != 409 and str(error) not in self._told:
                 self._told.add(str(error))
                 print(f"mcptasks.job: progress is not taken: {error}", file=sys.stderr, flush=True)
-        self._newest, self._failures, self._sent_at = None, 0, self._clock()
+        self._newest, self._taken, self._failures, self._sent_at = None, taken, 0, self._clock()

@@ -41,7 +41,7 @@ def run_tool(task: "Task", main: Callable[..., Any]) -> int:
         _say(str(error))
         return 1
     finally:
-        task.flush(0.0 if task.is_completed else 2.0)
+        task.settle()
 
 
 def _result_of(task: "Task", main: Callable[..., Any]) -> Mapping[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .endpoint import Endpoint, Request
+from .endpoint import Answer, Endpoint, Request
 from .errors import OvertakenError
 from .reporter import Reporter
 
@@ -14,10 +14,10 @@ class Way:
         self.endpoint = Endpoint(url, token_file)
         self.reporter = Reporter(self._report)
 
-    def _report(self, request: Request) -> None:
+    def _report(self, request: Request) -> Answer:
         """Tell how far the tool is, or look at the task."""
         try:
-            self.endpoint.attempt(request)
+            return self.endpoint.attempt(request)
         except OvertakenError:
             self.endpoint.is_stopping = True  # no progress contradicts another: the task is over
             raise

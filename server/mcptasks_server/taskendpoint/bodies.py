@@ -13,6 +13,7 @@ from typing import Any
 from mcptasks_crds import jsontext, limits
 from mcptasks_crds.forms import check_form_schema
 from mcptasks_crds.limits import stored_bytes
+from mcptasks_crds.names import PROGRESS_HEADER
 from mcptasks_crds.questions import DEFAULT_EXPIRY_SECONDS, MAX_EXPIRY_SECONDS
 from mcptasks_server.errors import ParseError
 from mcptasks_server.jsonrpc import document_of, quoted
@@ -96,6 +97,20 @@ def progress_body(body: bytes) -> ProgressBody:
     if total is not None and total < progress:
         raise MalformedProblem("total: is less than progress", field="total")
     return ProgressBody(progress=progress, total=total, message=_text(members, "message"))
+
+
+def progress_header(text: str | None) -> ProgressBody | None:
+    """The last progress, as a result's header has it: JSON, like the body of its own request.
+
+    Raises:
+        MalformedProblem: it is none.
+    """
+    if text is None:
+        return None
+    try:
+        return progress_body(text.encode("utf-8", "surrogateescape"))
+    except MalformedProblem as problem:
+        raise MalformedProblem(f"{PROGRESS_HEADER}: {problem.detail}", field=PROGRESS_HEADER) from problem
 
 
 def question_body(body: bytes) -> QuestionBody:

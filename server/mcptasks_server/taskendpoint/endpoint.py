@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 import orjson
 import structlog
 from aiohttp import web
 
-from mcptasks_crds.names import TASKS_PATH
+from mcptasks_crds.names import PROGRESS_HEADER, TASKS_PATH
 from mcptasks_server.metrics import Metrics
 
 from . import bodies
@@ -40,7 +41,7 @@ LONG_BODIES_AT_ONCE: Final = 4
 """A parsed body takes up to fifty times its bytes of memory until its request is answered: the others wait as bytes."""
 BODY_SECONDS: Final = 30.0
 MOST_WAIT_SECONDS: Final = 60.0
-"""How long an answer is waited for, in one request."""
+"""How long an answer, or a write, is waited for in one request."""
 _SCHEME: Final = "bearer"
 
 ReadT = TypeVar("ReadT")
@@ -65,6 +66,8 @@ class TaskEndpoint:
         self._do, self._tokens, self._metrics = operations, tokens, metrics
         self._openapi = orjson.dumps(document(), option=orjson.OPT_INDENT_2)
         self._places = asyncio.Semaphore(LONG_BODIES_AT_ONCE)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By the task, of which one long body at a time is read: else one pod could take all places."""
         self._log: Any = structlog.get_logger()
 
     def app(self) -> web.Application:
@@ -104,46 +107,68 @@ class TaskEndpoint:
         return Reply(status=HTTPStatus.OK, body=await self._do.task(task, pod=pod))
 
     async def _progress(self, request: web.Request, task: str, pod: str) -> Reply:
-        async with self._read(await _body(request), bodies.progress_body) as body:
-            return Reply(status=HTTPStatus.ACCEPTED, body=await self._do.progress(task, body, pod=pod))
+        seconds = _seconds(request)
+        async with self._read(request, task, bodies.progress_body) as body:
+            is_written, seen = await self._do.progress(task, body, seconds=seconds, pod=pod)
+        return Reply(status=HTTPStatus.OK if is_written else HTTPStatus.ACCEPTED, body=seen)
 
     async def _ask(self, request: web.Request, task: str, pod: str) -> Reply:
         key = bodies.question_key(request.match_info["key"])
-        async with self._read(await _body(request), bodies.question_body) as body:
+        async with self._read(request, task, bodies.question_body) as body:
             is_new = await self._do.ask(task, key, body, pod=pod)
         return Reply(status=HTTPStatus.CREATED if is_new else HTTPStatus.OK, body={})
 
     async def _answer(self, request: web.Request, task: str, pod: str) -> Reply:
         key = bodies.question_key(request.match_info["key"])
-        seconds = bodies.seconds_to_wait(request.query.get("wait"), most=MOST_WAIT_SECONDS)
-        body = await self._do.answer(task, key, seconds=seconds, pod=pod)
+        body = await self._do.answer(task, key, seconds=_seconds(request), pod=pod)
         return Reply(status=HTTPStatus.OK if "answer" in body else HTTPStatus.ACCEPTED, body=body)
 
     async def _content(self, request: web.Request, task: str, pod: str) -> Reply:
-        async with self._read(await _body(request), bodies.content_body) as body:
+        async with self._read(request, task, bodies.content_body) as body:
             await self._do.add_content(task, body, key=request.headers.get("Idempotency-Key"), pod=pod)
         return Reply(status=HTTPStatus.NO_CONTENT)
 
     async def _result(self, request: web.Request, task: str, pod: str) -> Reply:
-        sent = await long_body(request, whole=MAX_BODY_BYTES, seconds=BODY_SECONDS)
-        if isinstance(sent, Sampled):
-            await self._do.give_result(task, sent, pod=pod)
-        else:
-            async with self._read(sent, bodies.result_body) as result:
-                await self._do.give_result(task, result, pod=pod)
+        progress = bodies.progress_header(request.headers.get(PROGRESS_HEADER))
+        async with self._sent(request, task, bodies.result_body) as result:
+            await self._do.give_result(task, result, progress=progress, pod=pod)
         return Reply(status=HTTPStatus.NO_CONTENT)
 
     @asynccontextmanager
-    async def _read(self, body: bytes, read: Callable[[bytes], ReadT]) -> AsyncIterator[ReadT]:
-        """What a body holds, for as long as its request is looked at.
+    async def _read(self, request: web.Request, task: str, read: Callable[[bytes], ReadT]) -> AsyncIterator[ReadT]:
+        """What a body holds, for as long as its request is looked at."""
+        async with self._sent(request, task, read) as body:
+            if isinstance(body, Sampled):
+                raise TooLargeProblem(f"The body of {body.size} bytes is larger than {MAX_BODY_BYTES} bytes")
+            yield body
+
+    @asynccontextmanager
+    async def _sent(
+        self, request: web.Request, task: str, read: Callable[[bytes], ReadT]
+    ) -> AsyncIterator[ReadT | Sampled]:
+        """The same; of a body that is larger than any may be, both its ends.
 
         A long one takes a few hundred milliseconds, which no other request shall wait for, and much memory.
         """
-        if len(body) <= LONG_BODY_BYTES:
-            yield read(body)
-        else:
-            async with self._places:
-                yield await asyncio.to_thread(read, body)
+        size = request.content_length
+        if size is not None and size <= LONG_BODY_BYTES:
+            body = await self._bytes(request)
+            yield body if isinstance(body, Sampled) else read(body)
+            return
+        turn = self._turns.setdefault(task, asyncio.Lock())
+        async with turn:
+            body = await self._bytes(request)
+            if isinstance(body, Sampled):
+                yield body
+            elif len(body) <= LONG_BODY_BYTES:
+                yield read(body)
+            else:
+                async with self._places:
+                    yield await asyncio.to_thread(read, body)
+
+    @staticmethod
+    async def _bytes(request: web.Request) -> bytes | Sampled:
+        return await long_body(request, whole=MAX_BODY_BYTES, seconds=BODY_SECONDS)
 
     async def _show_openapi(self, _: web.Request) -> web.Response:
         return web.Response(body=self._openapi, content_type="application/json")
@@ -180,11 +205,8 @@ def _token(request: web.Request) -> str:
     return token.strip()
 
 
-async def _body(request: web.Request) -> bytes:
-    sent = await long_body(request, whole=MAX_BODY_BYTES, seconds=BODY_SECONDS)
-    if isinstance(sent, Sampled):
-        raise TooLargeProblem(f"The body of {sent.size} bytes is larger than {MAX_BODY_BYTES} bytes")
-    return sent
+def _seconds(request: web.Request) -> float:
+    return bodies.seconds_to_wait(request.query.get("wait"), most=MOST_WAIT_SECONDS)
 
 
 def _response(reply: Reply) -> web.Response:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from mcptasks_crds import limits
-from mcptasks_crds.names import TASKS_PATH
+from mcptasks_crds.names import PROGRESS_HEADER, TASKS_PATH
 from mcptasks_crds.questions import DEFAULT_EXPIRY_SECONDS, MAX_EXPIRY_SECONDS
 
 from .problems import CONTENT_TYPE
@@ -19,10 +19,11 @@ _PROBLEMS: Final = {
     "413": "Larger than a task can keep; the detail names the limit.",
     "415": "The body is compressed.",
     "422": "Not what it must be; `field` names what is at fault.",
-    "500": "The cluster refuses what the endpoint must do.",
+    "424": "The cluster refuses what the endpoint must do, and a repetition would not help.",
+    "500": "Something went wrong that should not; it may be repeated.",
     "503": "Not yet: repeat the request after `Retry-After` seconds.",
 }
-_ALWAYS: Final = ("401", "403", "409", "422", "500", "503")
+_ALWAYS: Final = ("401", "403", "409", "422", "424", "500", "503")
 _WITH_BODY: Final = (*_ALWAYS, "408", "413", "415")
 
 
@@ -74,8 +75,13 @@ def _progress() -> Json:
     return {
         "operationId": "putProgress",
         "summary": "Say how far it is",
-        "description": "The newest value is shown within seconds; a value lower than an earlier one is passed over.",
-        "responses": {"202": _json("Taken.", "Seen")},
+        "description": "The newest value is shown within seconds; a value lower than an earlier one is passed over. "
+        "Before an end that takes no progress along, say `wait`.",
+        "parameters": [_wait("Seconds to wait until it is written.")],
+        "responses": {
+            "200": _json("Written, or passed over.", "Seen"),
+            "202": _json("Taken, to be written soon.", "Seen"),
+        },
     }
 
 
@@ -91,12 +97,11 @@ def _ask() -> Json:
 
 
 def _get_answer() -> Json:
-    wait = {"type": "number", "minimum": 0, "maximum": 60, "default": 0}
     return {
         "operationId": "getAnswer",
         "summary": "Wait for the answer to a question",
         "description": "Where nobody answered in time, or the task is being cancelled, the answer is `cancel`.",
-        "parameters": [{"name": "wait", "in": "query", "description": "Seconds to wait.", "schema": wait}],
+        "parameters": [_wait("Seconds to wait.")],
         "responses": _responses(
             {"200": _json("The answer.", "Answered"), "202": _json("None yet: ask again.", "Seen")}, (*_ALWAYS, "404")
         ),
@@ -126,8 +131,21 @@ def _result() -> Json:
         "description": f"With the parts before it, {limits.LARGE_RESULT_BYTES} bytes at most. Of a larger one the task "
         "keeps both ends of its text, and another one may be given. Whether it conforms to the tool's outputSchema is "
         "for the client to see: one that does not is a tool error that says where.",
+        "parameters": [
+            {
+                "name": PROGRESS_HEADER,
+                "in": "header",
+                "description": "The last progress, as JSON in ASCII: it is written with the result.",
+                "schema": {"type": "string"},
+            }
+        ],
         "responses": {"204": {"description": "Given, now or before."}},
     }
+
+
+def _wait(description: str) -> Json:
+    schema = {"type": "number", "minimum": 0, "maximum": 60, "default": 0}
+    return {"name": "wait", "in": "query", "description": description, "schema": schema}
 
 
 def _put(schema: str, operation: Json) -> Json:

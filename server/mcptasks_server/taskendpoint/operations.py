@@ -18,14 +18,22 @@ from mcptasks_crds.answers import next_key
 from mcptasks_crds.arguments import ARGUMENTS_FILE
 from mcptasks_crds.asking import answer_for, asked_by_now, is_being_stopped, is_left_behind, pod_questions
 from mcptasks_crds.limits import stored_bytes
-from mcptasks_crds.task import McpTask, Question, Report
+from mcptasks_crds.task import McpTask, Progress, Question, Report
 from mcptasks_server.errors import RefusedError, UnavailableError
 from mcptasks_server.projection import is_over
 from mcptasks_server.tasks import TaskNotFoundError
 
 from .bodies import ContentBody, ProgressBody, QuestionBody, ResultBody
 from .keeping import Keeping
-from .patches import content_key, progress_of, question_of, question_patch, result_patch, too_large_patch
+from .patches import (
+    content_key,
+    progress_of,
+    progress_patch,
+    question_of,
+    question_patch,
+    result_patch,
+    too_large_patch,
+)
 from .problems import (
     ForeignPodProblem,
     LaterProblem,
@@ -74,15 +82,26 @@ class Operations:
             **_seen(task),
         }
 
-    async def progress(self, task_id: str, body: ProgressBody, *, pod: str) -> dict[str, Any]:
-        """Take the newest progress, to be written soon."""
+    async def progress(
+        self, task_id: str, body: ProgressBody, *, seconds: float, pod: str
+    ) -> tuple[bool, dict[str, Any]]:
+        """Take the newest progress, to be written soon; waits for that so long at most, and says whether it is."""
         task = self.store.known(task_id)
         if task is None or _pod_uid(task) != pod:
             task = await self._fresh(task_id)
         _check_pod(task, pod)
         _check_alive(task)
         self.reporter.report(task_id, progress_of(body, pod_uid=pod))
-        return _seen(task)
+        if not seconds:
+            return False, _seen(task)
+        try:
+            is_written = await self.reporter.written(task_id, seconds=seconds)
+        except RefusedError as error:
+            raise RefusedProblem(error.message) from error
+        task = self._seen_now(task_id)
+        _check_pod(task, pod)
+        _check_alive(task)  # whatever it was, the end has come before it
+        return is_written, _seen(task)
 
     async def ask(self, task_id: str, key: str, body: QuestionBody, *, pod: str) -> bool:
         """Ask a question. Says whether it is new."""
@@ -154,8 +173,14 @@ class Operations:
 
         await self._settled(task_id, attempt)
 
-    async def give_result(self, task_id: str, body: ResultBody | Sampled, *, pod: str) -> None:
-        """Give the result, once. One that is too large is remembered, for where the program ends without another."""
+    async def give_result(
+        self, task_id: str, body: ResultBody | Sampled, *, progress: ProgressBody | None, pod: str
+    ) -> None:
+        """Give the result, once. One that is too large is remembered, for where the program ends without another.
+
+        `progress`: the last one, which is written with it.
+        """
+        said = None if progress is None else progress_of(progress, pod_uid=pod)
 
         async def attempt(task: McpTask) -> None:
             _check_pod(task, pod)
@@ -165,24 +190,28 @@ class Operations:
                     return
                 raise OtherProblem("Another result was given")
             _check_alive(task)
+            if task.status.stopping is not None:
+                raise OverProblem("The task is being stopped: no result is taken any more")
             refusal = self.keeping.refusal(report, body)
             if refusal is not None:
                 if refusal != report.too_large:
-                    await self._write(task, too_large_patch(refusal))
+                    await self._write(task, {**too_large_patch(refusal), **self._last_progress(task, pod, said)})
                 raise TooLargeProblem(self.keeping.words_of(refusal, report), field="result")
             assert isinstance(body, ResultBody)  # a body that was not read as a whole never fits
             given = await self.keeping.result(task, report, body)
-            await self._write(task, result_patch(given, self._last_progress(task, pod)))
+            await self._write(task, {**result_patch(given), **self._last_progress(task, pod, said)})
 
         await self._settled(task_id, attempt)
 
-    def _last_progress(self, task: McpTask, pod: str) -> Any:
-        progress, report = self.reporter.taken(task.metadata.name), task.status.report
+    def _last_progress(self, task: McpTask, pod: str, said: Progress | None) -> dict[str, Any]:
+        """What is to be written of progress that is not written yet, whichever replica was told it."""
+        report = task.status.report
         stands = None if report is None else report.progress
-        if progress is None or progress.pod_uid != pod:
-            return None
-        falls = stands is not None and stands.pod_uid == pod and stands.progress > progress.progress
-        return None if falls else progress
+        last = stands if stands is not None and stands.pod_uid == pod else None
+        for each in (self.reporter.taken(task.metadata.name), said):
+            if each is not None and each.pod_uid == pod and (last is None or each.progress >= last.progress):
+                last = each
+        return {} if last is None or last == stands else progress_patch(last)
 
     async def _settled(self, task_id: str, attempt: Callable[[McpTask], Awaitable[DoneT]]) -> DoneT:
         """What an attempt gives, made anew as long as others come between."""

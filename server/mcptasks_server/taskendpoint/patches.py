@@ -72,10 +72,9 @@ def content_key(header: str) -> str:
     return hashlib.sha256(header.encode("utf-8", "surrogateescape")).hexdigest()[: limits.CONTENT_KEY_LENGTH]
 
 
-def result_patch(result: str | ResultSource, progress: Progress | None) -> dict[str, Any]:
-    """The result, or where it is, and the last progress with it where that is not written yet."""
-    given = {"result": result} if isinstance(result, str) else {"resultFrom": result.manifest()}
-    return {**given, **({} if progress is None else progress_patch(progress))}
+def result_patch(result: str | ResultSource) -> dict[str, Any]:
+    """The result, or where it is."""
+    return {"result": result} if isinstance(result, str) else {"resultFrom": result.manifest()}
 
 
 def too_large_patch(refused: TooLarge) -> dict[str, Any]:

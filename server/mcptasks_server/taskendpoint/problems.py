@@ -116,4 +116,6 @@ class LaterProblem(Problem):
 
 
 class RefusedProblem(Problem):
-    """The cluster does not take it, and that is no fault of the request."""
+    """The cluster does not take it: a right, a quota, a policy. No fault of the request, and no repetition helps."""
+
+    status = HTTPStatus.FAILED_DEPENDENCY

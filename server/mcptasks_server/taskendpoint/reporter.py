@@ -23,7 +23,7 @@ AT_ONCE: Final = 64
 PAUSE_SECONDS: Final = 0.02
 """The least time between two looks at what is due."""
 END_SECONDS: Final = 8.0
-"""How long the last writes may take once the process was told to end."""
+"""How long the last writes may take once the process was told to end, all together."""
 
 
 class Reporter:
@@ -38,6 +38,10 @@ class Reporter:
         self._news = asyncio.Event()
         self._places = asyncio.Semaphore(AT_ONCE)
         self._writing: set[asyncio.Task[None]] = set()
+        self._awaited: dict[str, asyncio.Future[RefusedError | None]] = {}
+        """Who waits until a task's progress is written, by the task."""
+        self._ends_at: float | None = None
+        """Once the end has begun: until when the last writes are made."""
         self._log: Any = structlog.get_logger()
         store.listen(self._noticed)
         metrics.progress_waiting.set_function(lambda: len(self._schedule))
@@ -51,7 +55,7 @@ class Reporter:
         finally:
             loop.cancel()
             await asyncio.gather(loop, return_exceptions=True)
-            await self._write_the_rest()
+            await self.write_the_rest()
 
     def report(self, task_id: str, progress: Progress) -> None:
         """A pod's newest progress."""
@@ -66,11 +70,36 @@ class Reporter:
         """What is not written yet of a task, for a write that takes it along."""
         return self._schedule.taken(task_id)
 
+    async def written(self, task_id: str, *, seconds: float) -> bool:
+        """Wait until nothing that a pod said of the task is left to be written, for so long at most; whether it is so.
+
+        Raises:
+            RefusedError: the cluster does not take it.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while self._schedule.taken(task_id) is not None:
+            ended = self._awaited.setdefault(task_id, loop.create_future())
+            await asyncio.wait({ended}, timeout=max(0.0, until - loop.time()))
+            if not ended.done():
+                return False
+            refused = ended.result()
+            if refused is not None:
+                raise refused
+        return True
+
     def _noticed(self, task_id: str, task: McpTask | None) -> None:
         if task is None or is_over(task):
             self._schedule.forget(task_id)
         elif task.status.report is not None:
             self._schedule.noticed(task_id, task.status.report.progress, now=self._clock())
+        self._tell(task_id)
+
+    def _tell(self, task_id: str, refused: RefusedError | None = None) -> None:
+        """Let those who wait for a task's progress look again."""
+        awaited = self._awaited.pop(task_id, None)
+        if awaited is not None:
+            awaited.set_result(refused)
 
     async def _run(self) -> None:
         while True:
@@ -109,12 +138,14 @@ class Reporter:
                 await self._look_anew(task_id)
             except TaskNotFoundError:
                 self._schedule.forget(task_id)
+                self._tell(task_id)
             except RefusedError as error:
                 self._log.error("progress is not taken by the cluster", task=task_id, error=error.message)
-                self._ended(task_id, "refused", again=False)
+                self._ended(task_id, "refused", again=False, refused=error)
             else:
                 self._schedule.done(task_id)
                 self._metrics.progress_writes.labels("written").inc()
+                self._tell(task_id)
 
     async def _look_anew(self, task_id: str) -> None:
         try:
@@ -125,13 +156,17 @@ class Reporter:
             pass
         self._ended(task_id, "overtaken", again=False)
 
-    def _ended(self, task_id: str, outcome: str, *, again: bool) -> None:
+    def _ended(self, task_id: str, outcome: str, *, again: bool, refused: RefusedError | None = None) -> None:
         self._schedule.failed(task_id, again=again)
         self._metrics.progress_writes.labels(outcome).inc()
+        self._tell(task_id, refused)
 
-    async def _write_the_rest(self) -> None:
+    async def write_the_rest(self) -> None:
+        """Write all that is left, now: no budget counts at the end."""
+        if self._ends_at is None:
+            self._ends_at = self._clock() + END_SECONDS
         try:
-            async with asyncio.timeout(END_SECONDS):
+            async with asyncio.timeout(max(0.0, self._ends_at - self._clock())):
                 while self._writing:
                     await asyncio.wait(set(self._writing))
                 for task_id, progress in self._schedule.rest(now=self._clock()):

@@ -1,14 +1,16 @@
 """Pods with real tokens at replicas over a real API server: its rules decide, whoever is late, old, or lies."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from mcptasks_crds import limits
 from mcptasks_crds.asking import open_questions
-from mcptasks_crds.kube import PODS
+from mcptasks_crds.kube import PODS, TASKS
 from mcptasks_crds.task import Progress
+from mcptasks_crds.times import format_time
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.caller import ANONYMOUS
 from mcptasks_server.projection import result_text
@@ -122,6 +124,19 @@ async def test_of_a_result_and_a_cancel_the_api_server_takes_the_first(rig: Any,
         assert said.status in (204, 409)
 
 
+async def test_of_a_result_and_a_stop_the_api_server_takes_the_first(rig: Any, replica: Any) -> None:
+    """Each of the two is written into what the API server has, so one of them comes after the other."""
+    stopping = {"phase": "Stopping", "stopping": {"reason": "Cancelled", "at": format_time(datetime.now(UTC))}}
+    for _ in range(5):
+        task, pod = await rig.running()
+        await rig.kube.patch(TASKS, rig.namespace, task, {"spec": {"cancelRequested": True}})
+        put = rig.client(replica, task, pod).put("/result", RESULT.encode())
+        _, said = await asyncio.gather(rig.write(task, stopping), put)
+        report = (await rig.seen(task)).status.report
+        assert (said.status == 204) == (report is not None and report.result == RESULT)
+        assert said.status in (204, 409)
+
+
 async def test_the_same_question_at_two_replicas_is_asked_once(rig: Any, replica: Any) -> None:
     task, pod = await rig.running()
     async with rig.replica() as other:
@@ -170,6 +185,34 @@ async def test_what_was_not_written_yet_is_written_when_the_server_ends(rig: Any
 
     report = (await rig.seen(task)).status.report
     assert report.progress.progress == 9
+
+
+async def test_the_last_progress_is_written_though_another_replica_was_told_it_just_before_the_result(
+    rig: Any, replica: Any
+) -> None:
+    """The one that was told is still waiting for the second to be over, and never gets to write it."""
+    task, pod = await rig.running()
+    async with rig.replica() as other:
+        for number in range(10):
+            await rig.client(replica, task, pod).put("/progress", {"progress": number})
+        said = {"Mcptask-Progress": '{"progress": 9}'}
+        given = await rig.client(other, task, pod).put("/result", RESULT.encode(), **said)
+        report = (await rig.seen(task)).status.report
+        await rig.write(task, {"phase": "Completed", "result": {"from": "report"}})
+
+    assert given.status == 204
+    assert (report.result, report.progress.progress) == (RESULT, 9)
+    assert (await rig.seen(task)).status.report == report
+
+
+async def test_a_program_that_has_waited_for_its_last_progress_may_end_however_it_likes(rig: Any, replica: Any) -> None:
+    task, pod = await rig.running()
+    for number in range(10):
+        await rig.client(replica, task, pod).put("/progress", {"progress": number})
+    said = await rig.client(replica, task, pod).put("/progress?wait=20", {"progress": 9})
+
+    assert said.status == 200
+    assert (await rig.seen(task)).status.report.progress.progress == 9
 
 
 async def test_a_server_that_is_replaced_in_the_middle_loses_nothing(rig: Any) -> None:

@@ -1,6 +1,7 @@
 """Programs of tools in real pods: what their clients see, how they stop, and that nothing is lost on the way."""
 
 import asyncio
+import base64
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -27,14 +28,20 @@ MakeTool = Callable[..., None]
 
 WORK: Final = """
 import time
-from mcptasks.job import choice, image, task
+from mcptasks.job import audio, choice, file, link, task
 
 def main(steps: int = 5):
     for step in task.track(range(steps), "working"):
         time.sleep(0.5)
     task.add("first")
     colour = task.ask("Which colour?", choice(["red", "green"]), key="colour")
-    task.complete(f"done: {colour}", structured={"big": 2**70, "colour": colour}, images=[b"GIF89a" + bytes(9000)])
+    task.complete(
+        f"done: {colour}",
+        structured={"big": 2**70, "colour": colour},
+        images=[b"GIF89a" + bytes(9000)],
+        files=[file(b"a,b\\n1,2\\n", name="rows.csv"), file(b"\\xff\\x00", name="raw.bin")],
+        parts=[audio(b"OggS" + bytes(9000)), link("https://example.com/report.pdf", name="The whole report")],
+    )
 
 task.run(main)
 """
@@ -112,10 +119,16 @@ async def test_progress_a_question_and_a_result_with_all_its_parts(wire: Wire, p
 
     assert any(re.match(r"[2-5]/6: working", message) for message in messages), messages
     result = done["result"]
-    assert [part["type"] for part in result["content"]] == ["text", "text", "image"]
+    kinds = ["text", "text", "image", "resource", "resource", "audio", "resource_link"]
+    assert [part["type"] for part in result["content"]] == kinds
     assert [part["text"] for part in result["content"][:2]] == ["first", "done: red"]
     assert result["structuredContent"] == {"big": 2**70, "colour": "red"}
-    assert len(result["content"][2]["data"]) > 12_000  # far beyond what a result file holds
+    picture, rows, raw, sound, report = result["content"][2:]
+    assert (picture["mimeType"], base64.b64decode(picture["data"])) == ("image/gif", b"GIF89a" + bytes(9000))
+    assert (sound["mimeType"], base64.b64decode(sound["data"])) == ("audio/ogg", b"OggS" + bytes(9000))
+    assert (rows["resource"]["mimeType"], rows["resource"]["text"]) == ("text/csv", "a,b\n1,2\n")
+    assert base64.b64decode(raw["resource"]["blob"]) == b"\xff\x00"
+    assert (report["uri"], report["name"]) == ("https://example.com/report.pdf", "The whole report")
 
 
 async def test_an_exception_is_a_tool_error_in_its_words(wire: Wire, python_tool: MakeTool) -> None:

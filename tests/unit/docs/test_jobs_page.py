@@ -1,6 +1,7 @@
 """docs/jobs.md: its programs run and give what the page says, and its tables are the code's."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 
 from mcptasks import job
 from mcptasks.job import errors, run
+from mcptasks.job.standin import Desk, StandIn
+from mcptasks.job.standin.bodies import Reply
 
 PAGE: Final = "docs/jobs.md"
 SECONDS: Final = 30.0
@@ -104,6 +107,41 @@ def test_the_shell_script_does_the_same(go: bool, text: str, page: Any, tmp_path
 
     assert json.loads(ended.stdout) == {"content": [{"type": "text", "text": text}]}
     assert "[3 of 3] step 3" in ended.stderr
+
+
+class AwayDesk(Desk):
+    """An endpoint that is away when the last progress is told, and has not written it at once when it is back."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self.replies = [Reply(status=503, headers={"Retry-After": "1"})] * 2
+        self.seen: list[tuple[str, int]] = []
+
+    def handle(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        is_last = target.endswith("/progress?wait=10") and b'"progress": 3' in body
+        reply = self.replies.pop() if is_last and self.replies else super().handle(method, target, headers, body)
+        self.seen.append((target.rpartition("/")[2], reply.status))
+        return reply
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_nothing_overtakes_the_last_progress_of_the_shell_script(page: Any, tmp_path: Path) -> None:
+    (script,) = page(PAGE).blocks("sh")
+    desk = AwayDesk(task_id="mt-shell", tool="shell", arguments="{}")
+    desk.answer("go", {"action": "accept", "content": {"go": True}})
+    stand_in = StandIn(desk, directory=tmp_path)
+    with stand_in.serving():
+        environment = {**os.environ, **stand_in.environment()}
+        subprocess.run(["sh", "-c", script], env=environment, check=True, timeout=SECONDS, capture_output=True)
+
+    assert desk.seen[-6:] == [
+        ("progress?wait=10", 503),
+        ("progress?wait=10", 503),
+        ("progress?wait=10", 200),
+        ("go", 201),
+        ("go?wait=30", 200),
+        ("result", 204),
+    ]
 
 
 def test_the_shell_script_is_short(page: Any) -> None:

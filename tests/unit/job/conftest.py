@@ -28,6 +28,8 @@ class TroubledDesk(Desk):
         self.troubles: list[Reply] = []
         self.after: list[Reply] = []
         """Sent in place of an answer, once the request was done."""
+        self.refused: set[str] = set()
+        """At these paths it is away."""
         self.seen: list[tuple[str, str]] = []
 
     def handle(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Reply:
@@ -36,6 +38,8 @@ class TroubledDesk(Desk):
         with self._changed:
             self.seen.append((method, path))
             self._changed.notify_all()
+        if path in self.refused:
+            return Reply(status=503)
         if self.troubles:
             return self.troubles.pop(0)
         reply = super().handle(method, target, headers, body)

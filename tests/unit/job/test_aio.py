@@ -72,3 +72,11 @@ async def test_a_cancel_is_told_at_the_next_call(bench: Any, task: AsyncTask) ->
     with pytest.raises(TaskCancelled):
         await task.ask("Which?", text())
     assert task.cancelled
+
+
+async def test_the_last_progress_goes_with_the_result(bench: Any, task: AsyncTask) -> None:
+    bench.desk.refused = {"/progress"}
+    task.progress(3, 3, "all of it")
+    await task.complete("done")
+
+    assert bench.desk.progress == [{"progress": 3, "total": 3, "message": "all of it"}]

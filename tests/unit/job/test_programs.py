@@ -264,6 +264,7 @@ def test_an_exit_code_is_the_programs_own_word(bench: Any) -> None:
 
     assert (ended.code, bench.desk.result) == (7, None)
     assert bench.desk.progress == [{"progress": 1}]
+    assert bench.desk.seen[-1] == ("PUT", "/progress?wait=10")
 
 
 def test_the_last_progress_of_a_program_without_run_arrives(bench: Any) -> None:
@@ -271,6 +272,7 @@ def test_the_last_progress_of_a_program_without_run_arrives(bench: Any) -> None:
 
     assert ended.code == 0
     assert bench.desk.progress[-1] == {"progress": 500, "total": 500}
+    assert bench.desk.seen[-1] == ("PUT", "/progress?wait=10")
 
 
 def test_without_an_endpoint_the_result_goes_by_the_file(bench: Any) -> None:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from mcptasks.job.endpoint import NotNowError, Request
+from mcptasks.job.endpoint import Answer, NotNowError, Request
 from mcptasks.job.errors import RefusedError
 from mcptasks.job.reporter import LOOK, Reporter
 
@@ -23,13 +23,16 @@ class Wire:
         self.let = threading.Semaphore(0)
         self.arrived = threading.Semaphore(0)
         self.fails: list[Exception] = []
+        self.statuses: list[int] = []
+        """Of the next answers; else 202."""
 
-    def __call__(self, request: Request) -> None:
+    def __call__(self, request: Request) -> Answer:
         self.arrived.release()
         assert self.let.acquire(timeout=SECONDS)
         self.sent.append(request)
         if self.fails:
             raise self.fails.pop(0)
+        return Answer(status=self.statuses.pop(0) if self.statuses else 202, body={})
 
 
 @pytest.fixture
@@ -112,3 +115,40 @@ def test_nothing_runs_before_the_first_value(wire: Wire) -> None:
 
     assert reporter.flush(SECONDS)
     assert threading.active_count() == before
+
+
+def test_at_the_end_the_last_value_is_sent_again_until_it_is_written(wire: Wire) -> None:
+    wire.statuses = [202, 202, 202, 200]
+    free(wire)
+    reporter = Reporter(wire)
+    reporter.put(value(1))
+    assert reporter.flush(SECONDS)
+    reporter.put(LOOK)
+
+    assert reporter.flush(SECONDS, is_last=True)
+    waited = [request for request in wire.sent if request.path == "/progress?wait=10"]
+    assert wire.statuses == []
+    assert {request.body for request in waited} == {b"1"}
+    assert waited[-1].wait_seconds == 10
+
+
+def test_what_is_known_to_be_written_is_not_sent_again(wire: Wire) -> None:
+    wire.statuses = [200]
+    free(wire)
+    reporter = Reporter(wire)
+    reporter.put(value(1))
+
+    assert reporter.flush(SECONDS, is_last=True)
+    assert reporter.flush(SECONDS, is_last=True)
+    assert len(wire.sent) == 1
+
+
+def test_at_the_end_what_is_refused_is_not_waited_for(wire: Wire) -> None:
+    wire.fails = [RefusedError("over", status=409)]
+    free(wire)
+    reporter = Reporter(wire)
+    reporter.put(value(1))
+
+    assert reporter.flush(SECONDS, is_last=True)
+    assert reporter.flush(SECONDS, is_last=True)
+    assert len(wire.sent) == 1

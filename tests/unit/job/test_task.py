@@ -223,6 +223,22 @@ def test_the_last_progress_goes_before_the_result(bench: Any) -> None:
     assert bench.desk.seen[-1] == ("PUT", "/result")
 
 
+def test_the_last_progress_goes_with_the_result_where_the_endpoint_was_away_for_it(bench: Any) -> None:
+    """Whichever of the two comes through first: the result does not overtake the progress."""
+    task = bench.task()
+    task.progress(1)
+    task.flush(SECONDS)
+    bench.desk.refused = {"/progress"}
+    task.progress(2, 3, 'läuft "noch" ' + "é" * 2000)
+    task.complete("done")
+
+    assert bench.desk.result is not None
+    last = bench.desk.progress[-1]
+    assert (last["progress"], last["total"]) == (2, 3)
+    assert last["message"].startswith('läuft "noch" éé')
+    assert len(last["message"].encode()) <= 1024
+
+
 def test_a_second_result_is_the_tools_mistake(bench: Any) -> None:
     task = bench.task()
     task.complete("done")

@@ -70,8 +70,19 @@ def check_size(what: str, size: int, *, before: int = 0) -> None:
         raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
 
 
-def check_progress(members: Mapping[str, Any]) -> None:
-    """That it is a progress."""
+def progress_of(body: bytes, *, at: str | None = None) -> dict[str, Any]:
+    """The progress that a request gives; `at`: the header that has it."""
+    try:
+        members = object_of(body, known=("progress", "total", "message"))
+        _check_progress(members)
+    except ProblemError as problem:
+        if at is None:
+            raise
+        raise _malformed(f"{at}: {problem.detail}", field=at) from problem
+    return members
+
+
+def _check_progress(members: Mapping[str, Any]) -> None:
     for name in ("progress", "total"):
         value = members.get(name)
         if value is None and name == "total":

@@ -14,11 +14,11 @@ from .bodies import (
     ProblemError,
     Reply,
     check_content,
-    check_progress,
     check_question,
     check_result,
     check_size,
     object_of,
+    progress_of,
     reply,
 )
 
@@ -62,7 +62,7 @@ class Desk:
         self._posts: set[str] = set()
         self._parts_bytes = 0
         self.progress: list[dict[str, Any]] = []
-        """All that was sent, in order."""
+        """All that was sent, in order, without repetitions."""
         self.parts: list[dict[str, Any]] = []
         """Parts that come before the result's own."""
         self.result: dict[str, Any] | None = None
@@ -113,7 +113,7 @@ class Desk:
             case "GET", [""]:
                 return self._task()
             case "PUT" | "POST", ["progress"]:
-                return self._take_progress(body)
+                return self._take_progress(body, parse_qs(url.query).get("wait", ["0"])[0])
             case "PUT" | "POST", ["questions", key]:
                 return self._ask(unquote(key), body)
             case "GET", ["questions", key]:
@@ -121,7 +121,7 @@ class Desk:
             case "POST", ["content"]:
                 return self._add(headers.get("idempotency-key"), body)
             case "PUT" | "POST", ["result"]:
-                return self._take_result(body)
+                return self._take_result(body, headers.get("mcptask-progress"))
             case _:
                 raise ProblemError(HTTPStatus.NOT_FOUND, f"there is no {method} {path or '/'}")
 
@@ -138,15 +138,23 @@ class Desk:
         members = json.dumps(told, ensure_ascii=False)
         return Reply(status=200, body=f'{members[:-1]}, "arguments": {self._arguments}}}'.encode())
 
-    def _take_progress(self, body: bytes) -> Reply:
-        members = object_of(body, known=("progress", "total", "message"))
-        check_progress(members)
+    def _take_progress(self, body: bytes, wait: str) -> Reply:
+        is_waited = self._waited(wait) > 0
+        members = progress_of(body)
         with self._changed:
             self._check_going_on()
-            self.progress.append(members)
+            is_news = self._keep(members)
             self._changed.notify_all()
-        self._told(members)
-        return reply(HTTPStatus.ACCEPTED, {"cancelRequested": self.is_cancelled})
+        if is_news:
+            self._told(members)
+        return reply(HTTPStatus.OK if is_waited else HTTPStatus.ACCEPTED, {"cancelRequested": self.is_cancelled})
+
+    def _keep(self, progress: dict[str, Any]) -> bool:
+        """Whether it is another one than the last."""
+        if progress in self.progress[-1:]:
+            return False
+        self.progress.append(progress)
+        return True
 
     def _ask(self, key: str, body: bytes) -> Reply:
         if not _KEY.fullmatch(key):
@@ -172,14 +180,7 @@ class Desk:
             self.answer(question.key, answer)
 
     def _await(self, key: str, wait: str) -> Reply:
-        try:
-            seconds = float(wait)
-        except ValueError:
-            seconds = -1.0
-        if not 0 <= seconds <= MOST_WAIT_SECONDS:
-            raise ProblemError(
-                HTTPStatus.UNPROCESSABLE_ENTITY, f"wait: must be from 0 to {MOST_WAIT_SECONDS:g}", field="wait"
-            )
+        seconds = self._waited(wait)
         with self._changed:
             self._check_going_on()
             if key not in self._asked:
@@ -190,6 +191,17 @@ class Desk:
             if self.is_cancelled:
                 return reply(HTTPStatus.OK, {"answer": {"action": "cancel"}})
         return reply(HTTPStatus.ACCEPTED, {"cancelRequested": False})
+
+    def _waited(self, wait: str) -> float:
+        try:
+            seconds = float(wait)
+        except ValueError:
+            seconds = -1.0
+        if not 0 <= seconds <= MOST_WAIT_SECONDS:
+            raise ProblemError(
+                HTTPStatus.UNPROCESSABLE_ENTITY, f"wait: must be from 0 to {MOST_WAIT_SECONDS:g}", field="wait"
+            )
+        return seconds
 
     def _add(self, post: str | None, body: bytes) -> Reply:
         members = object_of(body, known=("content",))
@@ -205,17 +217,22 @@ class Desk:
                 self._posts.add(post)
         return Reply(status=int(HTTPStatus.NO_CONTENT))
 
-    def _take_result(self, body: bytes) -> Reply:
+    def _take_result(self, body: bytes, last: str | None) -> Reply:
+        progress = None if last is None else progress_of(last.encode(), at="Mcptask-Progress")
         result = object_of(body)
         check_result(result)
         with self._changed:
+            is_new = self.result is None
             if self.result is not None and self.result != result:
                 raise ProblemError(HTTPStatus.CONFLICT, "another result was given")
             if self.result is None and self.is_cancelled:
                 raise ProblemError(HTTPStatus.CONFLICT, "the task is being stopped")
             check_size("result", len(body), before=self._parts_bytes)
             self.result = result
+            is_news = progress is not None and is_new and self._keep(progress)
             self._changed.notify_all()
+        if progress is not None and is_news:
+            self._told(progress)
         return Reply(status=int(HTTPStatus.NO_CONTENT))
 
     def _check_going_on(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -188,9 +189,15 @@ async def test_after_such_an_end_another_result_may_be_given_instead(
     assert await shown(store, results, task_id) == of_bytes(300_001).decode()
 
 
-async def test_few_large_bodies_are_in_memory_at_once_and_small_ones_wait_for_none(
-    pod: PodClient, results: InMemoryResults, monkeypatch: pytest.MonkeyPatch
+async def test_few_large_bodies_are_in_memory_at_once_one_of_each_task_and_small_ones_wait_for_none(
+    *,
+    pod: PodClient,
+    pod_of: Callable[[str], PodClient],
+    store: InMemoryReports,
+    results: InMemoryResults,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A pod that sends many of them takes one place of the four: other tasks' pods have theirs."""
     kept, begun, go_on = results.keep, [], asyncio.Event()
 
     async def keep(name: str, text: str, *, task: McpTask) -> str:
@@ -198,17 +205,26 @@ async def test_few_large_bodies_are_in_memory_at_once_and_small_ones_wait_for_no
         await go_on.wait()
         return await kept(name, text, task=task)
 
+    async def is_one() -> bool:
+        return len(begun) == 1
+
     async def are_full() -> bool:
         return len(begun) == LONG_BODIES_AT_ONCE
 
     monkeypatch.setattr(results, "keep", keep)
     sent = [asyncio.create_task(pod.put("/result", of_bytes(300_000 + each))) for each in range(8)]
+    await eventually(is_one, what="its first one is looked at")
+    others = [pod_of(store.add()) for _ in range(LONG_BODIES_AT_ONCE)]
+    sent += [asyncio.create_task(each.put("/result", of_bytes(300_000))) for each in others]
     await eventually(are_full, what="all places are taken")
+    assert len({name.rpartition("-result-")[0] for name in begun}) == LONG_BODIES_AT_ONCE
     small = await pod.put("/progress", {"progress": 1})
     assert (small.status, len(begun)) == (202, LONG_BODIES_AT_ONCE)
 
     go_on.set()
-    assert sorted(each.status for each in await asyncio.gather(*sent)) == [204, *[409] * 7]
+    statuses = [each.status for each in await asyncio.gather(*sent)]
+    assert sorted(statuses[:8]) == [204, *[409] * 7]
+    assert statuses[8:] == [204] * LONG_BODIES_AT_ONCE
 
 
 async def test_what_somebody_has_put_where_a_result_is_to_be_kept_is_not_taken_for_it(
@@ -220,7 +236,7 @@ async def test_what_somebody_has_put_where_a_result_is_to_be_kept_is_not_taken_f
 
     refused = await pod.put("/result", given)
 
-    assert (refused.status, name in refused.body["detail"], store.writes) == (500, True, [])
+    assert (refused.status, name in refused.body["detail"], store.writes) == (424, True, [])
     assert (await pod.put("/result", of_bytes(300_001))).status == 204
 
 

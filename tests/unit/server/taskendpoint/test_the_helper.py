@@ -181,6 +181,10 @@ TALK: list[tuple[str, str, Any]] = [
     ("PUT", "/progress", {"progress": "1"}),
     ("PUT", "/progress", {"progress": True}),
     ("PUT", "/progress", {}),
+    ("PUT", "/progress?wait=5", {"progress": 2, "total": 3}),
+    ("PUT", "/progress?wait=5", {"progress": 1}),
+    ("PUT", "/progress?wait=61", {"progress": 3}),
+    ("PUT", "/progress?wait=soon", {"progress": 3}),
     ("PUT", "/progress", {"progress": 1, "totl": 2}),
     ("PUT", "/progress", b"{"),
     ("PUT", "/progress", b'{"progress": NaN}'),
@@ -222,6 +226,20 @@ async def test_the_stand_in_answers_as_the_endpoint_does(pod: PodClient, task_id
         assert by_the_stand_in.status == by_the_endpoint.status, (method, path, body)
         if body is None and by_the_endpoint.status == 200:
             assert json.loads(by_the_stand_in.body).keys() == by_the_endpoint.body.keys()
+
+
+@pytest.mark.parametrize(
+    "said", ["{}", "3", "{", '{"progress": -1}', '{"progress": 3, "totl": 4}', '{"progress": 1e999}']
+)
+async def test_both_refuse_a_result_whose_progress_is_none(pod: PodClient, task_id: str, said: str) -> None:
+    desk = Desk(task_id=task_id, tool="train", arguments="{}")
+    headers = {"authorization": f"Bearer {desk.token}", "mcptask-progress": said}
+
+    by_the_stand_in = desk.handle("PUT", f"{TASKS_PATH}/{task_id}/result", headers, json.dumps(RESULT).encode())
+    by_the_endpoint = await pod.put("/result", RESULT, **{"Mcptask-Progress": said})
+
+    assert (by_the_stand_in.status, by_the_endpoint.status) == (422, 422)
+    assert by_the_endpoint.body["field"] == json.loads(by_the_stand_in.body)["field"] == "Mcptask-Progress"
 
 
 async def test_both_put_the_result_together_the_same_way(pod: PodClient, store: InMemoryReports, task_id: str) -> None:

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from mcptasks_crds import limits
 from mcptasks_crds.asking import open_questions
 from mcptasks_crds.times import format_time
 from mcptasks_devcluster.eventually import eventually
-from mcptasks_server.errors import UnavailableError
+from mcptasks_server.errors import RefusedError, UnavailableError
 from mcptasks_server.projection import result_text
+from mcptasks_server.tasks import TaskNotFoundError
 from mcptasks_server.testing.pods import POD_UID, InMemoryReports, PodClient, running
 
 MakePod = Callable[..., PodClient]
@@ -114,6 +117,72 @@ async def test_the_result_takes_the_last_progress_along(store: InMemoryReports, 
     assert store.objects[task_id]["status"]["report"]["progress"]["progress"] == 2.0
 
 
+async def test_a_result_brings_the_last_progress_that_this_replica_was_not_told(
+    store: InMemoryReports, pod: PodClient, task_id: str
+) -> None:
+    said = await pod.put("/result", RESULT.encode(), **{"Mcptask-Progress": '{"progress": 7, "message": "n\\u00e9"}'})
+
+    assert said.status == 204
+    assert len(store.writes) == 1
+    progress = store.objects[task_id]["status"]["report"]["progress"]
+    assert (progress["progress"], progress["message"], progress["podUID"]) == (7.0, "né", POD_UID)
+
+
+async def test_what_a_result_brings_does_not_make_progress_fall(
+    store: InMemoryReports, pod: PodClient, task_id: str
+) -> None:
+    await pod.put("/progress", {"progress": 5})
+    await eventually(_written(store, 1), what="the progress is written")
+    await pod.put("/progress", {"progress": 6})
+    said = await pod.put("/result", RESULT.encode(), **{"Mcptask-Progress": '{"progress": 4}'})
+
+    assert said.status == 204
+    assert store.objects[task_id]["status"]["report"]["progress"]["progress"] == 6.0
+
+
+async def test_the_progress_of_a_result_that_is_too_large_is_kept(
+    store: InMemoryReports, pod: PodClient, task_id: str
+) -> None:
+    large = {"content": [{"type": "text", "text": "x" * 1_200_000}]}
+    said = await pod.put("/result", large, **{"Mcptask-Progress": '{"progress": 7}'})
+
+    assert said.status == 413
+    assert store.objects[task_id]["status"]["report"]["progress"]["progress"] == 7.0
+
+
+async def test_a_pod_may_wait_until_its_progress_is_written(
+    store: InMemoryReports, pod: PodClient, task_id: str
+) -> None:
+    for number in (1, 2):
+        said = await pod.put("/progress?wait=20", {"progress": number})
+        assert (said.status, said.body) == (200, {"cancelRequested": False})
+        assert store.objects[task_id]["status"]["report"]["progress"]["progress"] == number
+
+    assert (await pod.put("/progress?wait=20", {"progress": 1})).status == 200  # passed over
+
+
+async def test_progress_that_cannot_be_written_yet_is_waited_for_as_long_as_was_said(
+    store: InMemoryReports, pod: PodClient, task_id: str
+) -> None:
+    store.failure = UnavailableError("away")
+
+    assert (await pod.put("/progress?wait=0.1", {"progress": 1})).status == 202
+
+
+@pytest.mark.parametrize(("failure", "status"), [(RefusedError("no right"), 424), (TaskNotFoundError(), 409)])
+async def test_who_waits_for_progress_that_never_will_be_written_is_told(
+    failure: Exception, status: int, store: InMemoryReports, pod: PodClient, task_id: str
+) -> None:
+    def fail(_: str) -> None:
+        if isinstance(failure, TaskNotFoundError):
+            store.remove(task_id)
+        raise failure
+
+    store.before_write = fail
+
+    assert (await pod.put("/progress?wait=20", {"progress": 1})).status == status
+
+
 async def test_a_question_is_asked_once_whatever_the_pod_repeats(
     store: InMemoryReports, pod: PodClient, task_id: str
 ) -> None:
@@ -214,6 +283,22 @@ async def test_the_result_is_kept_as_it_was_written_and_given_once(
     assert [said.status for said in (*given, reordered, other, of_another_type)] == [204, 204, 204, 409, 409]
     assert store.objects[task_id]["status"]["report"]["result"] == RESULT
     assert len(store.writes) == 1
+
+
+async def test_a_result_counts_until_the_stop_is_written_and_not_after(store: InMemoryReports, pod_of: MakePod) -> None:
+    """The acknowledged cancel alone has stopped nothing yet: what was done before it takes effect was done."""
+    asked_for, begun = store.add(cancelRequested=True), store.add(cancelRequested=True)
+    stopping = {"reason": "Cancelled", "at": format_time(datetime.now(UTC))}
+    store.change(begun, status={"phase": "Stopping", "stopping": stopping})
+
+    given = await pod_of(asked_for).put("/result", RESULT.encode())
+    late = await pod_of(begun).put("/result", RESULT.encode())
+
+    assert (given.status, late.status) == (204, 409)
+    assert "is being stopped" in late.body["detail"]
+    assert "report" not in store.objects[begun]["status"]
+    store.change(asked_for, status={"phase": "Stopping", "stopping": stopping})
+    assert (await pod_of(asked_for).put("/result", RESULT.encode())).status == 204  # the same once more
 
 
 async def test_a_result_may_be_repeated_after_the_end_of_the_task(
