@@ -29,8 +29,8 @@ async def start_replica(kube: Kube, namespace: str) -> AsyncIterator[StartReplic
     """Starts a replica of the server's backend, ready to serve; with a connection of its own where one is given."""
     async with AsyncExitStack() as stack:
 
-        async def start(connection: Kube | None = None) -> Backend:
-            backend = Backend(connection or kube, namespace=namespace, metrics=Metrics())
+        async def start(connection: Kube | None = None, **settings: Any) -> Backend:
+            backend = Backend(connection or kube, namespace=namespace, metrics=Metrics(), **settings)
             await stack.enter_async_context(backend.running())
 
             async def is_ready() -> bool:
