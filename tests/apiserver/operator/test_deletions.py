@@ -56,6 +56,28 @@ async def test_a_running_tasks_job_and_pod_go_with_it(operated: World, mode: str
     await all_are_gone(operated, task, pod)
 
 
+@pytest.mark.requirement("failures/f1-03")
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_task_that_is_held_goes_with_its_suspended_job_which_never_starts(operated: World, mode: str) -> None:
+    await operated.tool("one", limits={"running": 1})
+    await operated.tool("gpus", queueName="gpus")
+    runs, _ = await running(operated, tool="one")
+    held = [await operated.call("one"), await operated.call("gpus")]
+    for task in held:
+        await operated.until(TASKS, task, lambda seen: seen.get("status", {}).get("message", "").startswith("queued"))
+        assert (await operated.job(task))["spec"]["suspend"] is True
+    version = (await operated.kube.list(PODS, operated.namespace))["metadata"]["resourceVersion"]
+
+    for task in held:
+        await delete(operated, task, mode)
+
+    for task in held:
+        await is_gone(operated, TASKS, task)
+        await is_gone(operated, JOBS, names.job_name(task))
+    assert await operated.pods_since(version) == []
+    assert (await operated.status(runs, Phase.RUNNING))["phase"] == Phase.RUNNING
+
+
 async def test_what_was_orphaned_while_no_operator_was_there_is_removed_by_the_next(world: World) -> None:
     async with world.operator():
         await world.tool()

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, NotFoundError
 from mcptasks_crds.phases import Phase
 from mcptasks_devcluster.eventually import eventually
@@ -19,6 +20,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 GONE_SECONDS: Final = 120.0
 FORM: Final = {"type": "object", "required": ["sure"], "properties": {"sure": {"type": "boolean"}}}
 SURE: Final = {"message": "Sure?", "requestedSchema": json.dumps(FORM), "when": "beforeStart", "expirySeconds": 600}
+STAY: Final = '{"text": "stay"}'
 SCRIPT: Final = 'echo done > "$MCPTASK_RESULT"; if [ "$ARG_TEXT" = stay ]; then sleep 1000 & wait; fi'
 
 
@@ -33,37 +35,58 @@ def _job(image: str) -> dict[str, Any]:
     return {"template": {"spec": {"containers": [container]}}}
 
 
+async def make_tools(world: World, image: str) -> str:
+    """One of each kind. Returns the task that runs where only one may: whatever else is called there is held."""
+    await world.tool("echo", job=_job(image))
+    await world.tool("stuck", job=_job("example.invalid/none:1"))
+    await world.tool("one", job=_job(image), limits={"running": 1})
+    await world.tool("quota", job=_job(image), queueName="nobody-admits")
+    first = await world.call("one", arguments=STAY)
+    await world.status(first, Phase.RUNNING)
+    return first
+
+
 async def in_every_state(world: World) -> tuple[str, ...]:
-    """A task that waits for an answer, one whose image cannot be had, one that runs, one that is being stopped, one
-    that has ended."""
-    stay = '{"text": "stay"}'
+    """A task that waits for an answer, one that waits for its turn, one for Kueue, one whose image cannot be had, one
+    that runs, one that is being stopped, one that has ended."""
     asked = await world.call(questions={"sure": SURE})
+    in_line = await world.call("one", arguments=STAY)
+    for_quota = await world.call("quota")
     stuck = await world.call("stuck")
-    running = await world.call(arguments=stay)
-    stopping = await world.call(arguments=stay)
+    running = await world.call(arguments=STAY)
+    stopping = await world.call(arguments=STAY)
     ended = await world.call()
     await asyncio.gather(
         world.status(asked, Phase.INPUT_REQUIRED),
+        world.until(TASKS, in_line, is_queued),
+        world.until(TASKS, for_quota, is_queued),
         world.until(PODS, await world.kubelet.pod_of(stuck), lambda pod: bool(pod["spec"].get("nodeName"))),
         world.status(running, Phase.RUNNING),
         world.status(stopping, Phase.RUNNING),
         world.status(ended),
     )
     await world.cancel(stopping)
-    return asked, stuck, running, stopping, ended
+    for held in (asked, in_line, for_quota):
+        assert (await world.job(held))["spec"]["suspend"] is True
+    return asked, in_line, for_quota, stuck, running, stopping, ended
+
+
+def is_queued(task: Json) -> bool:
+    message: str = task.get("status", {}).get("message", "")
+    return message.startswith("queued")
 
 
 async def test_each_cascade_mode_removes_all_of_a_task_in_each_state(
     operated: World, python_image: str, kubeconfig: Path
 ) -> None:
-    await operated.tool("echo", job=_job(python_image))
-    await operated.tool("stuck", job=_job("example.invalid/none:1"))
+    first = await make_tools(operated, python_image)
     modes = ("background", "foreground", "orphan")
     tasks = await asyncio.gather(*(in_every_state(operated) for _ in modes))
     kubectl = (program("kubectl"), "--kubeconfig", str(kubeconfig), "--namespace", operated.namespace)
 
     for mode, of_mode in zip(modes, tasks, strict=True):
         run([*kubectl, "delete", "mcptask", *of_mode, f"--cascade={mode}", "--wait=false"])
+    run([*kubectl, "delete", "mcptask", first, "--wait=false"])
 
     async def all_gone() -> bool:
         for kind in (TASKS, JOBS, PODS):
@@ -78,8 +101,7 @@ async def test_a_namespace_goes_with_its_tasks_while_no_operator_is_there(
     idle: World, python_image: str, kubeconfig: Path
 ) -> None:
     async with idle.operator():
-        await idle.tool("echo", job=_job(python_image))
-        await idle.tool("stuck", job=_job("example.invalid/none:1"))
+        await make_tools(idle, python_image)
         await in_every_state(idle)
 
     run([program("kubectl"), "--kubeconfig", str(kubeconfig), "delete", "namespace", idle.namespace, "--wait=false"])
