@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcptasks_crds import names
+from mcptasks_devcluster.polling import becomes_so
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -156,22 +157,31 @@ def test_single_services_are_in_no_drains_way(tools: Any, release: str) -> None:
         assert budget["status"]["disruptionsAllowed"] == 1
 
 
-def test_uninstalling_leaves_the_custom_resources_and_what_is_of_their_kinds(tools: Any, release: str) -> None:
+def test_uninstalling_leaves_the_custom_resources_and_what_is_of_their_kinds(
+    tools: Any, release: str, image: str
+) -> None:
+    running = names.new_task_id()
+    for manifest in (lasting_tool(image), task_of("lasting", running)):
+        applied = tools.kubectl("apply", "--namespace", NAMESPACE, "--filename", "-", stdin=manifest)
+        assert applied.code == 0, applied.output
+    assert phase_is(tools, running, "Running", seconds=120)
     tasks = {item["metadata"]["name"] for item in tools.objects("mcptasks")}
-    assert tasks
+    (pod,) = pods_of(tools, running)
 
     done = tools.helm("uninstall", release, "--namespace", NAMESPACE, "--wait", "--timeout", "120s")
 
     assert done.code == 0, done.output
-    kept = {item["metadata"]["name"] for item in tools.objects("mcptasks")}
-    assert kept  # those whose time was not over while there was an operator
-    assert kept <= tasks
+    kept = {item["metadata"]["name"]: item for item in tools.objects("mcptasks")}
+    assert set(kept) <= tasks  # those whose time was not over while there was an operator
     left = tools.objects("deployments,services,roles,rolebindings,poddisruptionbudgets,secrets,configmaps,mcptools")
     owners = {item["metadata"]["name"]: item["metadata"].get("ownerReferences") for item in left}
-    assert {name for name, owner in owners.items() if not owner} == {"kube-root-ca.crt"}
+    assert {name for name, owner in owners.items() if not owner} == {"kube-root-ca.crt", "lasting"}
     assert {owner[0]["kind"] for owner in owners.values() if owner} <= {"McpTask"}
     assert {item["metadata"]["name"] for item in tools.objects("serviceaccounts")} == {"default"}
     assert {item["metadata"]["ownerReferences"][0]["kind"] for item in tools.objects("pods")} <= {"Job"}
+    assert kept[running]["status"]["phase"] == "Running"
+    (still,) = pods_of(tools, running)
+    assert (still["metadata"]["uid"], still["status"]["phase"]) == (pod["metadata"]["uid"], "Running")
 
 
 def test_a_release_that_follows_takes_the_custom_resources_over_by_the_commands_it_is_told(
@@ -191,6 +201,31 @@ def test_a_release_that_follows_takes_the_custom_resources_over_by_the_commands_
         tools.helm("uninstall", "next", "--namespace", OTHER_NAMESPACE, "--ignore-not-found", "--wait")
 
 
+def test_without_any_operator_all_tasks_are_deleted_with_what_was_theirs_within_two_minutes(
+    tools: Any, release: str
+) -> None:
+    before = tools.objects("mcptasks,jobs,pods")
+    assert [pod["status"]["phase"] for pod in before if pod["kind"] == "Pod"].count("Running") == 1
+    finalizers = {text for item in before for text in item["metadata"].get("finalizers", ())}
+    assert finalizers <= {"batch.kubernetes.io/job-tracking"}  # the Job controller's own
+
+    deleted = tools.kubectl("delete", "mcptasks", "--all", "--namespace", NAMESPACE, "--timeout=120s")
+    assert deleted.code == 0, deleted.output
+
+    def all_are_gone() -> bool:
+        listed = tools.kubectl("get", "mcptasks,jobs,pods", "--namespace", NAMESPACE, "--output", "name")
+        assert listed.code == 0, listed.output
+        return not listed.output.replace(f"No resources found in {NAMESPACE} namespace.\n", "")
+
+    assert becomes_so(all_are_gone, within=120)
+    assert tools.kubectl("delete", "mcptool", "lasting", "--namespace", NAMESPACE).code == 0
+
+
+def pods_of(tools: Any, task: str) -> list[dict[str, Any]]:
+    """The pods of a task that are not about to go."""
+    return [pod for pod in tools.objects("pods") if pod["metadata"]["labels"].get(names.TASK_LABEL) == task]
+
+
 def task_of(tool: str, name: str) -> str:
     return json.dumps(
         {
@@ -203,14 +238,22 @@ def task_of(tool: str, name: str) -> str:
 
 
 def slow_tool(image: str) -> str:
-    command = ["sh", "-c", 'sleep 10; echo done > "$MCPTASK_RESULT"']
+    return shell_tool("slow", image, 'sleep 10; echo done > "$MCPTASK_RESULT"')
+
+
+def lasting_tool(image: str) -> str:
+    return shell_tool("lasting", image, "trap 'exit 143' TERM; sleep 3600 & wait")
+
+
+def shell_tool(name: str, image: str, script: str) -> str:
+    command = ["sh", "-c", script]
     return json.dumps(
         {
             "apiVersion": "mcptasks.dev/v1alpha1",
             "kind": "McpTool",
-            "metadata": {"name": "slow"},
+            "metadata": {"name": name},
             "spec": {
-                "description": "Takes ten seconds.",
+                "description": f"Runs {name}.",
                 "inputSchema": {"type": "object"},
                 "job": {"template": {"spec": {"containers": [{"name": "tool", "image": image, "command": command}]}}},
             },
