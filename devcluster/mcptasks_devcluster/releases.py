@@ -86,9 +86,9 @@ class Release:
         self.kubectl("apply", "--filename", "-", given=json.dumps(manifest))
         self.kubectl("wait", "--for=condition=Ready", "--timeout=60s", f"mcptool/{name}")
 
-    def _run(self, *words: str, given: str | None = None) -> str:
+    def _run(self, tool: str, *words: str, given: str | None = None) -> str:
         done = subprocess.run(
-            [*words, "--namespace", self.namespace],
+            [tool, "--namespace", self.namespace, *words],
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
             input=given,
             stdout=subprocess.PIPE,
@@ -98,7 +98,7 @@ class Release:
             timeout=SECONDS,
         )
         if done.returncode:
-            raise CommandError(f"{' '.join(words)} failed ({done.returncode}): {done.stdout}")
+            raise CommandError(f"{tool} {' '.join(words)} failed ({done.returncode}): {done.stdout}")
         return done.stdout
 
 

@@ -61,11 +61,18 @@ PROGRAMS = {
         Program(name="forward", module="helpers", package="./forward"),
         Program(name="kind", module="kind", package="sigs.k8s.io/kind"),
         Program(name="kwok", module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
+        Program(
+            name="kube-network-policies",
+            module="policies",
+            package="sigs.k8s.io/kube-network-policies/cmd/kube-network-policies/standard",
+        ),
     )
 }
 
 LIGHT = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
-FULL = tuple(name for name in PROGRAMS if name not in {"kind", "kwok"})
+ON_DEMAND = frozenset({"kind", "kwok", "kube-network-policies"})
+"""Built when they are asked for, and not before."""
+FULL = tuple(name for name in PROGRAMS if name not in ON_DEMAND)
 
 
 @cache

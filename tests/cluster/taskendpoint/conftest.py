@@ -35,7 +35,7 @@ async def client_of(release: Release) -> AsyncIterator[Wire]:
     """A client of one of the servers that are there now."""
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        way = forwarded(release.servers()[0], PORT, kubeconfig=release.kubeconfig, namespace=NAMESPACE)
+        way = forwarded(release.servers()[0], PORT, kubeconfig=release.kubeconfig, namespace=release.namespace)
         url = await stack.enter_async_context(way)
         yield Wire(session, f"{url}/mcp")
 
