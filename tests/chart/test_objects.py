@@ -29,6 +29,8 @@ DEFAULT_OBJECTS = {
     "Deployment/demo-mcptasks-operator",
     "Deployment/demo-mcptasks-server",
     "McpTool/demo-mcptasks-test",
+    "NetworkPolicy/demo-mcptasks-operator",
+    "NetworkPolicy/demo-mcptasks-server",
     "Pod/demo-mcptasks-test",
     "PodDisruptionBudget/demo-mcptasks-operator",
     "PodDisruptionBudget/demo-mcptasks-server",
