@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, assert_never
 
+import pytest
 from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -56,6 +57,8 @@ from mcptasks_operator.observation import (
 )
 from mcptasks_operator.podcontract import answer_of
 from mcptasks_operator.samples import NOW, ended, execution, job, pod, running, task, tool, waiting
+
+pytestmark = pytest.mark.timeout(300)  # much work, and the machine may have other work
 
 START_DEADLINE: Final = 30
 TIMEOUT: Final = 60

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import pytest
 from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -22,6 +23,8 @@ from mcptasks_operator.keys import keys_about
 from mcptasks_operator.store import KINDS, Store
 from mcptasks_operator.testing.cluster import Call, FakeCluster, Fault, pod_manifest
 from mcptasks_operator.testing.desk import NAMESPACE, Desk
+
+pytestmark = pytest.mark.timeout(300)  # much work, and the machine may have other work
 
 MOST: Final = 12
 SELDOM: Final = st.sampled_from([False, False, False, True])
