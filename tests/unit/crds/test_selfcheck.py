@@ -83,7 +83,9 @@ async def test_a_right_that_is_not_allowed_is_named_with_the_namespace_and_what_
     assert "create jobs" not in said
 
 
-@pytest.mark.parametrize("allowed", [{"get pods", "create jobs"}, RejectedError("403", status=403)], ids=str)
+@pytest.mark.parametrize(
+    "allowed", [{"get pods", "create jobs"}, RejectedError("403", status=403)], ids=["rights", "403"]
+)
 async def test_who_may_not_even_ask_is_not_stopped_by_that(allowed: Any) -> None:
     assert await check(Answering(rules=RejectedError("403", status=403), allowed=allowed)).look() == ""
 

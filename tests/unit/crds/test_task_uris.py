@@ -48,7 +48,9 @@ def test_the_scheme_is_known_in_any_case(uri: str, own: bool) -> None:
     assert is_own_uri(uri) is own
 
 
-@pytest.mark.parametrize("name", ["a", "mt-a-x2b4c", "a.b-c.d", new_task_id() + "-abcde", "a" * 253])
+@pytest.mark.parametrize(
+    "name", ["a", "mt-a-x2b4c", "a.b-c.d", pytest.param(new_task_id() + "-abcde", id="a new one's"), "a" * 253]
+)
 def test_an_objects_name_is_one(name: str) -> None:
     assert is_object_name(name)
 

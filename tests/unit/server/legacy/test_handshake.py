@@ -88,7 +88,10 @@ async def test_without_a_session_all_but_initialize_is_refused_in_words(replicas
 
 
 @pytest.mark.requirement("legacy/session-gone", "failures/f3-26")
-@pytest.mark.parametrize("session_id", ["nonsense", "e30.x", Signer.ephemeral().seal(Purpose.SESSION, {"v": ALL[0]})])
+@pytest.mark.parametrize(
+    "session_id",
+    ["nonsense", "e30.x", pytest.param(Signer.ephemeral().seal(Purpose.SESSION, {"v": ALL[0]}), id="of another key")],
+)
 async def test_a_session_that_is_none_is_not_found(replicas: Replicas, session_id: str) -> None:
     client = LegacyWire(replicas[0], session_id=session_id)
 
