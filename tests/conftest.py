@@ -6,10 +6,11 @@ one, without a kubelet. Both use the same fixtures below: `kubeconfig`, `kube`, 
 
 import gc
 import json
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +35,32 @@ NAMESPACES: Final = "/api/v1/namespaces"
 PATIENCE: Final = 100
 """How often it is looked whether something is left, 50 ms apart."""
 
+SHOWN: Final = "shown"
+"""The property of a test's report that holds a line for whoever started the tests."""
+
 _WITH_CRDS: Final = pytest.StashKey[set[Path]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each of several processes that share the tests (pytest-xdist's workers) clusters of its own."""
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        config.option.cluster_name += f"-{worker}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write what tests had to show. It comes with their reports, whichever process ran them."""
+    reports = [report for some in terminalreporter.stats.values() for report in some]
+    ended = [report for report in reports if isinstance(report, pytest.TestReport) and report.when == "teardown"]
+    if lines := [line for report in ended for name, line in report.user_properties if name == SHOWN]:
+        terminalreporter.section("shown by tests")
+        for line in lines:
+            terminalreporter.write_line(str(line))
+
+
+@pytest.fixture
+def show(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Says something to whoever started the tests, at their end, whether they pass or not."""
+    return lambda line: request.node.user_properties.append((SHOWN, line))
 
 
 def devcluster(*arguments: str) -> str:

@@ -23,7 +23,6 @@ RELEASE: Final = "conformance"
 REPLICAS: Final = 2
 
 SEED_VARIABLE: Final = "MCPTASKS_TEST_SEED"
-SHOWN: Final = pytest.StashKey[list[str]]()
 
 RIGHTS: Final[tuple[dict[str, Any], ...]] = (
     {
@@ -79,17 +78,3 @@ async def endpoint(release: Release, seed: int) -> AsyncIterator[str]:
         assert all(replica.answered for replica in proxy.replicas)
         assert judge.judged
         assert judge.refused == []
-
-
-@pytest.fixture
-def show(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Says something to whoever started the tests, at their end, whether they pass or not."""
-    return pytestconfig.stash.setdefault(SHOWN, []).append
-
-
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Write what was to be shown."""
-    if lines := config.stash.get(SHOWN, []):
-        terminalreporter.section("official conformance suite")
-        for line in lines:
-            terminalreporter.write_line(line)
