@@ -37,8 +37,8 @@ def pod_template(labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def simulated_nodes(kube: Kube, *, kubeconfig: Path, pods: int, log: Path) -> AsyncIterator[None]:
-    """Nodes for so many pods, for as long as the context lasts."""
+async def simulated_nodes(kube: Kube, *, kubeconfig: Path, pods: int, log: Path) -> AsyncIterator[int]:
+    """Nodes for so many pods, for as long as the context lasts; yields the process id of what simulates them."""
     ensure(["kwok"])
     names = [f"simulated-{number}" for number in range(-(-pods // PODS_A_NODE))]
     with log.open("wb") as file:
@@ -53,7 +53,7 @@ async def simulated_nodes(kube: Kube, *, kubeconfig: Path, pods: int, log: Path)
                 await kube.request("POST", _NODES, body=_node(name))
             for name in names:
                 await eventually(partial(_is_ready, kube, name), what=f"the node {name} is ready")
-            yield
+            yield process.pid
         finally:
             for name in names:
                 await kube.request("DELETE", f"{_NODES}/{name}")

@@ -7,6 +7,7 @@ second is the first that is met), our operator and server as processes of this m
 import argparse
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from typing import Final
 
 import aiohttp
 from benchmarks.nodes import ENDS, pod_template, simulated_nodes
+from benchmarks.processors import Use
 from benchmarks.report import Found, Goal, Goals, all_met, table_of, write, written
 from benchmarks.rig import Rig, bare_task, p50, resident_bytes, rig, watching
 from rich.console import Console
@@ -28,6 +30,8 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, TASKS, Kind, Kube
 from mcptasks_crds.phases import TERMINAL
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.paths import cluster_paths
+from mcptasks_devcluster.report import read_report
 
 LATEST: Final = "scale.json"
 AT_ONCE: Final = 16
@@ -36,6 +40,10 @@ REACTIONS: Final = 30
 RESULT_BYTES: Final = 100 * 1024
 SHORT, LONG = "ends", "stays"
 DEFAULT_QPS, HIGH_QPS = 20, 500
+CONTROL_PLANE: Final = frozenset({"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"})
+
+Part = Callable[[Rig, Mapping[str, int]], Awaitable[Found]]
+"""A part of the measurement; it is given the process ids of all programs that play a part, by name."""
 
 
 def goals(*, many: int) -> Goals:
@@ -109,12 +117,15 @@ async def _timed(
         await asyncio.gather(following, return_exceptions=True)
 
 
-async def throughput(running: Rig, *, count: int) -> dict[str, float]:
-    """Tasks a second, over bare Jobs a second. A bare Job is what the operator made of a task, without our marks."""
+async def throughput(running: Rig, *, count: int, programs: Mapping[str, int]) -> dict[str, float]:
+    """Tasks a second, over bare Jobs a second. A bare Job is what the operator made of a task, without our marks.
+
+    `programs`: the process ids of those of which it is told what they used of the processors.
+    """
     warm = [bare_task(SHORT) for _ in range(FEW)]
     await _timed(running, kind=TASKS, namespace=running.namespace, is_over=_task_is_over, manifests=warm)
     like = await running.kube.get(JOBS, running.namespace, warm[0]["metadata"]["name"])
-    requests = await _requests(running)
+    requests, used = await _requests(running), Use.now(programs)
     ours = await _timed(
         running,
         kind=TASKS,
@@ -122,7 +133,8 @@ async def throughput(running: Rig, *, count: int) -> dict[str, float]:
         is_over=_task_is_over,
         manifests=[bare_task(SHORT) for _ in range(count)],
     )
-    asked = await _requests(running) - requests
+    by_tasks = Use.now(programs).figures_since(used, count=count, what="task")
+    asked, used = await _requests(running) - requests, Use.now(programs)
     bare = await _timed(
         running,
         kind=JOBS,
@@ -136,6 +148,8 @@ async def throughput(running: Rig, *, count: int) -> dict[str, float]:
         "bare_jobs_per_second": bare,
         "tasks_per_bare_job": ours / bare,
         "operator_requests_per_task": asked / count,
+        **by_tasks,
+        **Use.now(programs).figures_since(used, count=count, what="bare_job"),
     }
 
 
@@ -255,13 +269,22 @@ def _tool(name: str, labels: Mapping[str, str]) -> Json:
     }
 
 
-async def _measure(kubeconfig: Path, *, pods: int, part: Callable[[Rig], Awaitable[Found]]) -> Found:
+async def _measure(kubeconfig: Path, *, cluster: str, pods: int, part: Part) -> Found:
     async with AsyncExitStack() as stack:
         tools = [_tool(SHORT, ENDS), _tool(LONG, {})]
         kube = await stack.enter_async_context(await Kube.connect(kubeconfig=kubeconfig))
         log = kubeconfig.with_name("kwok.log")
-        await stack.enter_async_context(simulated_nodes(kube, kubeconfig=kubeconfig, pods=pods, log=log))
-        return await part(await stack.enter_async_context(rig(kubeconfig=kubeconfig, operator=True, tools=tools)))
+        nodes = simulated_nodes(kube, kubeconfig=kubeconfig, pods=pods, log=log)
+        programs = _control_plane(cluster) | {"simulated nodes": await stack.enter_async_context(nodes)}
+        running = await stack.enter_async_context(rig(kubeconfig=kubeconfig, operator=True, tools=tools))
+        assert running.operator_pid is not None
+        ours = {"operator": running.operator_pid, "server": running.server_pid, "this benchmark": os.getpid()}
+        return await part(running, programs | ours)
+
+
+def _control_plane(cluster: str) -> dict[str, int]:
+    components = read_report(cluster_paths(cluster)).components
+    return {name: state.pid for name, state in components.items() if name in CONTROL_PLANE and state.pid is not None}
 
 
 def _devcluster(*arguments: str) -> str:
@@ -269,8 +292,12 @@ def _devcluster(*arguments: str) -> str:
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
-async def _throughput(running: Rig, *, qps: int, count: int) -> Found:
-    return {_throughput_at(qps): await throughput(running, count=count)}
+async def _throughput(running: Rig, programs: Mapping[str, int], *, qps: int, count: int) -> Found:
+    return {_throughput_at(qps): await throughput(running, count=count, programs=programs)}
+
+
+async def _many_tasks(running: Rig, _: Mapping[str, int], *, many: int) -> Found:
+    return await many_tasks(running, many=many)
 
 
 def main() -> int:
@@ -282,11 +309,11 @@ def main() -> int:
     parser.add_argument("--without-live", action="store_true", help="measure no living tasks")
     arguments = parser.parse_args()
     count: int = arguments.tasks
-    parts: list[tuple[int, Callable[[Rig], Awaitable[Found]]]] = [
+    parts: list[tuple[int, Part]] = [
         (qps, partial(_throughput, qps=qps, count=count)) for qps in arguments.qps or (DEFAULT_QPS, HIGH_QPS)
     ]
     if not arguments.without_live:
-        parts.append((HIGH_QPS, partial(many_tasks, many=count)))
+        parts.append((HIGH_QPS, partial(_many_tasks, many=count)))
     found: Found = {}
     for qps, part in parts:
         with suppress(subprocess.CalledProcessError):
@@ -295,7 +322,7 @@ def main() -> int:
         kubeconfig = Path(_devcluster(*up))
         try:
             # Pods of bare Jobs and of tasks, those that are over among them, until their objects are gone.
-            found |= asyncio.run(_measure(kubeconfig, pods=3 * count + 500, part=part))
+            found |= asyncio.run(_measure(kubeconfig, cluster=arguments.cluster, pods=3 * count + 500, part=part))
         finally:
             _devcluster("down", "--name", arguments.cluster)
         write(LATEST, {**written(LATEST), **found})
