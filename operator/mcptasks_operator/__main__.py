@@ -4,16 +4,22 @@ import asyncio
 import os
 import signal
 import sys
+from typing import Final
 
 import structlog
 from kubernetes.aio.config import ConfigException
 
+from mcptasks_crds.garbage import spare_collections
 from mcptasks_crds.kube import DEEPEST_STACK, Kube, KubeError
 
 from .errors import OperatorError, SettingsError
 from .journal import configure_logging
 from .service import Operator
 from .settings import Settings
+
+COLLECT_AFTER: Final = (10_000, 10, 10)
+"""Python's thresholds for looking for cycles. kopf makes some at each event, with the object in them, so that it must
+not be much rarer: a hundred objects with large results are 10 MiB."""
 
 _log = structlog.get_logger(__name__)
 
@@ -35,6 +41,7 @@ def main() -> None:
 
 
 async def _run(settings: Settings) -> None:
+    spare_collections(COLLECT_AFTER)
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)

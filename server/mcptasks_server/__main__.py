@@ -1,7 +1,6 @@
 """The process: settings, an open connection, the applications, and a graceful end."""
 
 import asyncio
-import gc
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ import uvloop
 from aiohttp import web
 from kubernetes.aio.config import ConfigException
 
+from mcptasks_crds.garbage import spare_collections
 from mcptasks_crds.kube import DEEPEST_STACK, Kube
 
 from .app import create_app, create_metrics_app, with_packs
@@ -74,7 +74,7 @@ async def _run(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings):
-        _spare_collections()
+        spare_collections(COLLECT_AFTER)
         await stop.wait()
         structlog.get_logger().info("stopping")
     structlog.get_logger().info("stopped")
@@ -146,13 +146,6 @@ async def _end_of(pods: web.AppRunner, reporter: Reporter) -> None:
     await reporter.write_the_rest()
     await pods.cleanup()
     await reporter.write_the_rest()
-
-
-def _spare_collections() -> None:
-    """Never look again at what is there for as long as the process is, and more rarely at the rest."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 def callers_of(settings: Settings) -> CallerPolicy:
