@@ -121,7 +121,8 @@ async def _progress(running: Rig) -> dict[str, float]:
         "reports_per_second": taken / seconds,
         "writes_per_second": len(shown.moments) / (shown.moments[-1] - shown.moments[0]),
         "most_writes_in_a_second": max(shown.by_second.values()),
-        "oldest_shown_s": shown.oldest,
+        "age_when_replaced_s_p50": p50(shown.ages),
+        "oldest_shown_s": max(shown.ages),
         "last_values_missing": sum(shown.values.get(task) != value for task, value in last.items()),
         "cpu_us_per_report": used / taken * 1e6,
         "resident_mib": resident / 2**20,
@@ -136,8 +137,8 @@ class _Shown:
     values: dict[str, float] = field(default_factory=dict)
     by_second: dict[str, int] = field(default_factory=dict)
     """How many writes each second had."""
-    oldest: float = 0.0
-    """The greatest age that a value had, in seconds, before a newer one took its place."""
+    ages: list[float] = field(default_factory=list)
+    """How old each value was, in seconds, when this watch saw a newer one in its place."""
 
     async def follow(self, running: Rig) -> None:
         """Follow the tasks from now on."""
@@ -160,7 +161,7 @@ class _Shown:
         self.by_second[written] = self.by_second.get(written, 0) + 1
         self.values[name] = value
         if before is not None:
-            self.oldest = max(self.oldest, now - before / 1000)
+            self.ages.append(now - before / 1000)
 
     async def has(self, values: dict[str, float]) -> bool:
         """Whether these are what is shown."""

@@ -36,7 +36,8 @@ GOALS: Final[Goals] = {
     ("a pod's result", "heard_per_write_p50"): Goal(most=5),
     ("a pod's answer", "ms_p99"): Goal(most=100),
     ("progress of 500 pods", "writes_per_second"): Goal(most=50),
-    ("progress of 500 pods", "oldest_shown_s"): Goal(most=10),
+    # Of 500 pods, 50 a second, each has its turn every 10 s exactly; the write, and this watch, take their time on top.
+    ("progress of 500 pods", "oldest_shown_s"): Goal(most=10.5),
     ("progress of 500 pods", "last_values_missing"): Goal(most=0),
 }
 
