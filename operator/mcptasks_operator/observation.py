@@ -141,6 +141,8 @@ class JobView:
     """When the Job controller took it up, or took it up again; None while it is suspended."""
     released_at: datetime | None
     """When a Job that was held back was let start."""
+    passed_by_hand: bool = False
+    """Somebody else than the operator has let it start."""
     failed: int = 0
     """How many of its pods have failed, disrupted ones aside."""
     execution: Execution | None

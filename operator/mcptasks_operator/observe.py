@@ -33,7 +33,8 @@ def job_view(document: Json, *, task_uid: str) -> JobView:
     annotations = metadata.get("annotations", {})
     annotation, released = annotations.get(names.EXECUTION_ANNOTATION), annotations.get(names.RELEASED_ANNOTATION)
     finished = any(kind in conditions for kind in _ENDED)
-    active_since = _moment(document.get("status", {}).get("startTime"))
+    # The Job controller leaves a suspended Job its start time, and renews it only once it takes the Job up again.
+    active_since = None if "Suspended" in conditions else _moment(document.get("status", {}).get("startTime"))
     return JobView(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -51,6 +52,7 @@ def job_view(document: Json, *, task_uid: str) -> JobView:
         is_held_back=released == "" and spec.get("suspend") is True and not finished,
         # Somebody may let a Job start by hand that was held back.
         released_at=_released_at(released) or (active_since if released == "" else None),
+        passed_by_hand=released == "" and spec.get("suspend") is not True,
         failed=_failed_pods(document.get("status", {})),
         execution=None if annotation is None else execution_from_json(annotation),
     )

@@ -19,7 +19,8 @@ def waits_for_quota(situation: Situation) -> Verdict | None:
     job, execution = situation.job, situation.execution
     if job is None or execution.queue_name is None or not job.is_suspended:
         return None
-    since = max(filter(None, (job.created_at, job.released_at, job.suspended_at)))
+    is_news = job.suspended_at is None and job.active_since is not None  # the Job controller has yet to look
+    since = situation.now if is_news else max(filter(None, (job.created_at, job.released_at, job.suspended_at)))
     deadline, seconds = since + timedelta(seconds=execution.queue_seconds), execution.queue_seconds
     if situation.now >= deadline:
         message = f"not admitted within {seconds} s by Kueue's queue {execution.queue_name}"

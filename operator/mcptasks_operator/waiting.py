@@ -8,7 +8,6 @@ from mcptasks_crds.reasons import Reason
 
 from .causes import STARTS, Cause, Heals, cause_of
 from .decision import ConfirmPods
-from .retrying import attempts
 from .situation import Situation
 from .stopping import run_limit
 from .verdicts import Ask, GoOn, Verdict, failed
@@ -82,15 +81,15 @@ def _runs(situation: Situation) -> bool:
 
 
 def _began(situation: Situation) -> datetime:
-    """From when on the start's time counts; of a further attempt its pod's, also where no status tells of it yet."""
+    """From when on the start's time counts. With retries each attempt has its own, and its pod's creation begins it:
+    which one it is, nobody can tell where the pods before it came and went unseen."""
     job, pod, execution = situation.job, situation.pod, situation.execution
     if job is None:
         return situation.now
     began = job.released_at or job.created_at
-    if execution.queue_name is not None:  # the time in Kueue's queue does not count, whenever that was
+    if execution.queue_name is not None or job.passed_by_hand:  # when that was, the Job controller says a moment later
         began = job.active_since or situation.now
-    is_again = execution.retries > 0 and attempts(situation) > 1
-    return max(began, pod.created_at) if pod is not None and is_again else began
+    return max(began, pod.created_at) if pod is not None and execution.retries > 0 else began
 
 
 def start_deadline(situation: Situation) -> datetime:

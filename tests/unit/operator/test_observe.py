@@ -288,6 +288,18 @@ def test_when_a_job_was_let_start_is_read_if_it_can_be(annotation: str | None, m
     assert job_view(annotated(annotation, suspend=False), task_uid="task-uid").released_at == moment
 
 
+def test_of_a_job_that_is_let_start_again_the_time_before_is_not_taken_for_its_start() -> None:
+    """The Job controller leaves it until it has looked; so it does where a start is new to it."""
+    condition = {"type": "Suspended", "status": "True", "lastTransitionTime": "2026-03-02T12:00:00Z"}
+    document = annotated("2026-03-01T12:00:00Z", suspend=False) | {
+        "status": {"startTime": "2026-03-01T12:00:00Z", "conditions": [condition]},
+    }
+
+    assert job_view(document, task_uid="task-uid").active_since is None
+    condition["status"] = "False"
+    assert job_view(document, task_uid="task-uid").active_since == datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
 def test_a_job_that_was_let_start_by_hand_began_when_the_job_controller_took_it_up() -> None:
     document = {
         "metadata": {
@@ -301,5 +313,5 @@ def test_a_job_that_was_let_start_by_hand_began_when_the_job_controller_took_it_
     }
     view = job_view(document, task_uid="task-uid")
 
-    assert (view.is_held_back, view.is_suspended) == (False, False)
+    assert (view.is_held_back, view.is_suspended, view.passed_by_hand) == (False, False, True)
     assert view.released_at == view.active_since == datetime(2026, 3, 2, 12, tzinfo=UTC)

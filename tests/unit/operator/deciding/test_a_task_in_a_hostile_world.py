@@ -66,6 +66,7 @@ GRACE: Final = 5
 RETENTION: Final = 200
 BACKSTOP: Final = 120
 EXPIRY: Final = 100
+QUEUE: Final = 45
 FORM: Final = '{"type":"object","required":["sure"]}'
 ANSWERS: Final = {
     "accepted": '{"action":"accept","content":{"sure":true}}',
@@ -94,6 +95,8 @@ class Pod:
     """Its tool's exit code, if the tool ended before anybody began to end it."""
     never_ran: bool = False
     evicted: bool = False
+    made_room: bool = False
+    """Its Job was suspended: the Job controller counts that as no failure."""
 
     @property
     def container(self) -> ContainerSeen | None:
@@ -102,6 +105,11 @@ class Pod:
     @property
     def runs(self) -> bool:
         return self.may_run and self.container is not None and self.container.running_since is not None
+
+    @property
+    def is_over(self) -> bool:
+        """As the Job controller sees it: by its phase."""
+        return not self.exists or self.view.phase in ("Succeeded", "Failed")
 
     @property
     def may_run(self) -> bool:
@@ -148,8 +156,12 @@ class History:
     """What nobody's status tells: what really happened."""
 
     posts: int = 0
-    job_made_at: datetime | None = None
-    """When it was made, or let start where it was held back."""
+    start_began_at: datetime | None = None
+    """When the Job was made, or let start (again) where it was held back or suspended."""
+    queued_since: datetime | None = None
+    """When the Job was left to Kueue's queue."""
+    passed_by_hand: bool = False
+    """Somebody let the Job start that was held back."""
     ends: list[Phase] = field(default_factory=list)
     events: int = 0
     job_was_deleted: bool = False
@@ -179,14 +191,16 @@ class World(RuleBasedStateMachine):
         self.is_in_secret = self.secret_is_there = False
         self.caches = {"task": Cache([self.task]), "job": Cache([None]), "pods": Cache([()])}
         self.retries = 0
+        self.queue_name: str | None = None
 
     @initialize(
         keys=st.sampled_from([(), (), ("sure",), ("sure", "who")]),
         in_secret=st.booleans(),
         retries=st.sampled_from([0, 0, 1, 2]),
+        queue_name=st.sampled_from([None, None, "gpus"]),
     )
-    def the_tool_asks(self, keys: tuple[str, ...], in_secret: bool, retries: int) -> None:
-        self.is_in_secret, self.retries = in_secret, retries
+    def the_tool_asks(self, keys: tuple[str, ...], in_secret: bool, retries: int, queue_name: str | None) -> None:
+        self.is_in_secret, self.retries, self.queue_name = in_secret, retries, queue_name
         source = ArgumentsSource(secret_name="mt-a-arguments") if in_secret else None
         question = TaskQuestion(
             message="Sure?", requested_schema=FORM, when=QuestionTime.BEFORE_START, expiry_seconds=EXPIRY
@@ -230,19 +244,22 @@ class World(RuleBasedStateMachine):
         if self.job is not None:
             return
         self.history.posts += 1
-        self.history.job_made_at = self.now
+        self.history.start_began_at = self.history.queued_since = self.now
         is_held_back = any(answer_of(seen, key) is None for key in seen.spec.questions)  # as `jobs` renders it
         self.job = job(
             uid=f"job-{self.history.posts}",
             created_at=self.now,
             active_deadline_seconds=BACKSTOP * (1 + 3 * self.retries),
             is_held_back=is_held_back,
-            active_since=None if is_held_back else self.now,
+            is_suspended=is_held_back or self.queue_name is not None,
+            active_since=None,
             execution=execution(
                 start_deadline_seconds=START_DEADLINE,
                 timeout_seconds=TIMEOUT,
                 grace_seconds=GRACE,
                 retries=self.retries,
+                queue_name=self.queue_name,
+                queue_seconds=QUEUE,
             ),
         )
         self.changed()
@@ -262,17 +279,21 @@ class World(RuleBasedStateMachine):
 
     # --- what the Job controller does ---------------------------------------------------------------------------
 
-    @precondition(lambda self: self.job is not None and not self.job.finished and not self.job.is_held_back)
+    @precondition(lambda self: self.job is not None and not self.job.finished)
     @rule()
     def the_job_controller_looks(self) -> None:
         assert self.job is not None
+        if self.job.is_suspended:
+            self.keep_it_suspended()
+            return
+        self.take_it_up()
         assert self.job.active_deadline_seconds is not None
-        began = self.job.released_at or self.job.created_at
-        overdue = self.now >= began + timedelta(seconds=self.job.active_deadline_seconds)
+        assert self.job.active_since is not None
+        overdue = self.now >= self.job.active_since + timedelta(seconds=self.job.active_deadline_seconds)
         if any(each.view.phase == "Succeeded" and each.doomed_since is None for each in self.pods):
             self.finish_job("")
         elif self.job.failure_reason:
-            if not any(each.may_run for each in self.pods):
+            if all(each.is_over for each in self.pods):
                 self.finish_job(self.job.failure_reason)
         elif overdue:
             self.job = replace(self.job, failure_reason="DeadlineExceeded", failure_message="was active longer")
@@ -280,15 +301,33 @@ class World(RuleBasedStateMachine):
                 self.doom(each)
         elif not self.pods:
             self.pods.append(Pod(pod(None, phase="Pending", node=None, created_at=self.now, scheduled_at=None)))
-        elif not any(each.may_run for each in self.pods):
+        elif all(each.is_over for each in self.pods):
             self.count_a_failure()
         self.changed()
+
+    def keep_it_suspended(self) -> None:
+        assert self.job is not None
+        for each in self.pods:
+            if each.may_run:
+                each.made_room = True
+                self.doom(each)
+        self.job = replace(self.job, suspended_at=self.job.suspended_at or self.now, active_since=None)
+        self.changed()
+
+    def take_it_up(self) -> None:
+        assert self.job is not None
+        if self.job.active_since is not None:
+            return
+        if self.job.suspended_at is not None and (self.queue_name is not None or self.history.passed_by_hand):
+            self.history.start_began_at = self.now
+        released_at = self.now if self.history.passed_by_hand else self.job.released_at
+        self.job = replace(self.job, suspended_at=None, active_since=self.now, released_at=released_at)
 
     def count_a_failure(self) -> None:
         """The last pod is over: another one is made, unless there were enough."""
         assert self.job is not None
         last = self.pods[-1]
-        is_disrupted = self.retries > 0 and (last.doomed_since is not None or last.evicted)
+        is_disrupted = last.made_room or (self.retries > 0 and (last.doomed_since is not None or last.evicted))
         failed = self.job.failed + (not is_disrupted)
         self.job = replace(self.job, failed=failed)
         if failed > self.retries:
@@ -297,7 +336,7 @@ class World(RuleBasedStateMachine):
         event("another attempt is made")
         number = len(self.pods) + 1
         again = pod(None, name=f"pod-{number}", uid=f"pod-{number}", phase="Pending", node=None, created_at=self.now)
-        self.pods.append(Pod(again))
+        self.pods.append(Pod(replace(again, scheduled_at=None)))
 
     def finish_job(self, failure: str) -> None:
         assert self.job is not None
@@ -325,6 +364,40 @@ class World(RuleBasedStateMachine):
             self.history.a_pod_was_doomed = True
             each.doomed_since = self.now
             each.view = replace(each.view, deleting=True)
+
+    # --- what Kueue does -----------------------------------------------------------------------------------------
+
+    def may_be_admitted(self) -> bool:
+        job = self.job
+        return self.queue_name is not None and job is not None and job.is_suspended and not job.is_held_back
+
+    @precondition(lambda self: self.may_be_admitted())
+    @rule(at_once=st.booleans())
+    def kueue_lets_the_job_start(self, at_once: bool) -> None:
+        """`at_once`: the operator notices before the Job controller does, as mostly it will."""
+        assert self.job is not None
+        event("Kueue lets a Job start")
+        self.history.start_began_at = self.now
+        self.job = replace(self.job, is_suspended=False)
+        self.changed()
+        if at_once:
+            self.the_operator_notices()
+
+    def may_make_room(self) -> bool:
+        job = self.job
+        return self.queue_name is not None and job is not None and not (job.rests or job.finished)
+
+    @precondition(lambda self: self.may_make_room())
+    @rule(really=SELDOM)
+    def kueue_stops_the_job_to_make_room(self, really: bool) -> None:
+        assert self.job is not None
+        if really and not self.job.failure_reason:
+            event("Kueue stops a Job")
+            if self.job.active_since is not None:  # else nobody but Kueue knows that it was let start
+                self.history.queued_since = self.now
+            self.job = replace(self.job, is_suspended=True)
+            self.changed()
+            self.the_operator_notices()
 
     # --- what the kubelet does ----------------------------------------------------------------------------------
 
@@ -440,6 +513,17 @@ class World(RuleBasedStateMachine):
         self.history.job_was_deleted = True
         self.remove_job()
 
+    @precondition(lambda self: self.job is not None and self.job.is_held_back and self.queue_name is None)
+    @rule(really=SELDOM)
+    def somebody_lets_the_job_start_by_hand(self, really: bool) -> None:
+        if not really:
+            return
+        assert self.job is not None
+        self.history.passed_by_hand, self.history.start_began_at = True, self.now
+        self.job = replace(self.job, is_held_back=False, is_suspended=False, passed_by_hand=True)
+        self.changed()
+        self.the_operator_notices()
+
     @precondition(lambda self: self.task is not None and not self.task.spec.cancel_requested)
     @rule(really=SELDOM)
     def the_client_cancels(self, really: bool) -> None:
@@ -493,7 +577,7 @@ class World(RuleBasedStateMachine):
 
     @rule()
     def an_ordinary_second_passes(self) -> None:
-        if self.job is not None and not self.job.finished and not self.job.is_held_back:
+        if self.job is not None and not self.job.finished:
             self.the_job_controller_looks()
         for each in self.pods:
             if each.may_run and not each.runs and each.doomed_since is None and self.can_start():
@@ -503,6 +587,9 @@ class World(RuleBasedStateMachine):
     @rule()
     def everybody_keeps_up_for_a_second(self) -> None:
         self.an_ordinary_second_passes()
+        self.the_operator_notices()
+
+    def the_operator_notices(self) -> None:
         self.the_operator_starts_anew()
         self.the_operator_reconciles(crash_after=99, log_is_there=True)
 
@@ -610,8 +697,10 @@ class World(RuleBasedStateMachine):
         if self.job is None or self.job.uid != need.uid:
             return
         event("a Job is let start")
-        self.history.job_made_at = self.now
-        self.job = replace(self.job, is_held_back=False, released_at=need.at, active_since=need.at)
+        assert need.queue_name == self.queue_name
+        self.history.start_began_at = self.history.queued_since = self.now
+        is_suspended = self.queue_name is not None
+        self.job = replace(self.job, is_held_back=False, is_suspended=is_suspended, released_at=need.at)
         self.changed()
 
     def perform(self, action: Action) -> None:  # noqa: C901  # one for each action
@@ -628,7 +717,8 @@ class World(RuleBasedStateMachine):
             case DeleteJob():
                 if self.job is not None and self.job.uid == action.uid:
                     event("a Job that never started is deleted")
-                    assert self.job.is_held_back
+                    somebody_else_may = self.queue_name is not None or self.history.passed_by_hand
+                    assert self.job.rests or somebody_else_may  # let it start, a moment ago
                     self.remove_job()
                     self.caches["job"].catch_up()
             case DeleteTask():
@@ -677,6 +767,7 @@ class World(RuleBasedStateMachine):
             Reason.POD_DELETED: history.a_pod_was_doomed,
             Reason.EVICTED: any(each.evicted for each in self.pods),
             Reason.JOB_FAILED: history.job_failed,
+            Reason.QUEUE_TIME_OVER: self.waited_too_long(),
             Reason.START_DEADLINE: self.is_late() and not any(each.runs for each in self.pods),
             Reason.RESULT_LOST: 0 in exits,
             Reason.ARGUMENTS_LOST: not self.can_start() and self.now >= NOW + PATIENCE,
@@ -704,8 +795,16 @@ class World(RuleBasedStateMachine):
         return stopping is not None and self.now >= stopping.at + timedelta(seconds=GRACE + 60)
 
     def is_late(self, after: timedelta = timedelta(seconds=START_DEADLINE)) -> bool:
-        made = self.history.job_made_at
-        return made is not None and self.now >= made + min(after, timedelta(seconds=START_DEADLINE))
+        """Whether the start has had its time: since the Job was let start, and of a further attempt since its pod."""
+        began, last = self.history.start_began_at, self.pods[-1] if self.retries > 0 and len(self.pods) > 1 else None
+        if began is None:
+            return False
+        began = began if last is None else max(began, last.view.created_at)
+        return self.now >= began + min(after, timedelta(seconds=START_DEADLINE))
+
+    def waited_too_long(self) -> bool:
+        since = self.history.queued_since
+        return self.queue_name is not None and since is not None and self.now >= since + timedelta(seconds=QUEUE)
 
     def failed_for_good(self) -> bool:
         """Whether Kubernetes makes no further pod."""
@@ -720,7 +819,7 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def nothing_runs_before_every_answer_is_there(self) -> None:
-        if self.task is not None and self.pods:
+        if self.task is not None and self.pods and not self.history.passed_by_hand:
             assert self.unanswered() == []
             assert self.answers(*self.task.spec.questions) <= {"accepted", "broken"}
 

@@ -225,6 +225,17 @@ def test_without_retries_a_question_stays_open_until_its_time_is_over() -> None:
     assert decision.status.answers == {}
 
 
+def test_an_attempt_whose_predecessors_came_and_went_unseen_has_its_own_time_to_start() -> None:
+    """The operator was away, and a pod that was drained is gone and counted by nobody."""
+    made = job(created_at=ago(START_DEADLINE_SECONDS + 1), execution=execution(retries=1))
+    again = pod(waiting("ContainerCreating"), created_at=ago(5))
+    never_seen = task(status(Phase.PENDING, pod=False))
+    decision = decide(observation(task=never_seen, job=made, pods=(again,), pods_confirmed=True))
+
+    assert decision.status.phase is Phase.PENDING
+    assert decision.look_again_at == NOW + timedelta(seconds=START_DEADLINE_SECONDS - 5)
+
+
 def test_kubernetes_own_deadline_has_room_for_all_attempts() -> None:
     once = backstop_seconds(execution())
     per_attempt = execution().start_deadline_seconds + execution().timeout_seconds + execution().grace_seconds

@@ -335,6 +335,16 @@ def test_a_cancelled_job_that_never_started_is_deleted_and_not_stopped() -> None
     assert decision.after == (DeleteJob(name=TASK, uid=JOB_UID),)
 
 
+def test_a_job_that_was_let_start_by_hand_begins_to_start_once_the_job_controller_has_looked() -> None:
+    long_held = job(created_at=ago(100_000), active_since=None, passed_by_hand=True)
+    decision = decide(
+        observation(task=task(status(Phase.PENDING, pod=False)), job=long_held, pods=(), pods_confirmed=True)
+    )
+
+    assert decision.status.phase is Phase.PENDING
+    assert decision.status.finished_at is None
+
+
 def test_a_task_that_waits_is_looked_at_when_its_first_question_expires() -> None:
     decision = decide(held(questions=BOTH))
 

@@ -79,6 +79,25 @@ def test_the_time_in_the_queue_does_not_count_towards_the_start() -> None:
     assert decide(late).status.reason is Reason.START_DEADLINE
 
 
+def test_who_is_admitted_begins_to_start_once_the_job_controller_has_looked() -> None:
+    decision = decide(seen(admitted(created_at=ago(100_000), active_since=None), pods_confirmed=True))
+
+    assert decision.status.phase is Phase.PENDING
+    assert decision.look_again_at is not None
+    assert decision.look_again_at > NOW
+
+
+def test_who_was_stopped_to_make_room_begins_to_wait_then_also_before_the_job_controller_has_looked() -> None:
+    long_ago = queued(created_at=ago(100_000), suspended_at=None, active_since=ago(90_000))
+    decision = decide(seen(long_ago, pod(running()), task=task(status(attempts=1))))
+
+    assert decision.status.phase is Phase.PENDING
+    assert (
+        decision.status.message
+        == "queued again: it was stopped to make room, and waits for quota in Kueue's queue gpus"
+    )
+
+
 def test_a_task_that_was_stopped_to_make_room_is_queued_again_and_nobody_speaks_for_it() -> None:
     for pods in ((pod(running(), deleting=True),), ()):
         decision = decide(seen(queued(suspended_at=ago(1)), *pods, task=task(status(attempts=1))))
