@@ -124,6 +124,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
                 results=backend.results if settings.large_results else None,
                 tools=backend.services.catalogue,
                 tokens=PodTokens(kube=kube, namespace=settings.namespace),
+                attempts=backend.attempts,
                 metrics=metrics,
                 stopping=backend.services.stopping,
             )

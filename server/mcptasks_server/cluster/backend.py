@@ -22,6 +22,7 @@ from mcptasks_server.signing import Signer
 from mcptasks_server.watching import Topic, Watches
 
 from .admission import DEFAULT_MAX_TASKS, Admission
+from .kube_attempts import KubeAttempts
 from .kube_catalogue import KubeCatalogue
 from .kube_logs import KubeLogs
 from .kube_reports import KubeReports
@@ -87,6 +88,8 @@ class Backend:
             kube, namespace=namespace, reads=self._reads, cache=self._tasks.cache, watches=self._watches
         )
         """Where what tasks' pods say is kept."""
+        self.attempts = KubeAttempts(kube, namespace=namespace)
+        """Who knows the tasks' pods."""
         notices = Watches()
         self.services = Services(
             catalogue=KubeCatalogue(self._tools, on_change=lambda: notices.tell(Topic.TOOLS)),

@@ -19,8 +19,14 @@ def recorded_pod(task: McpTask) -> str | None:
 
 def is_pod_of(pod: Json, task: McpTask) -> bool:
     """Whether a pod is the one that runs the task: of its Job, with the uids that the status has."""
+    job = task.status.job
+    return job is not None and pod["metadata"]["uid"] == job.pod_uid and is_made_for(pod, task)
+
+
+def is_made_for(pod: Json, task: McpTask) -> bool:
+    """Whether a pod was made by the task's Job, the one whose uid the status has, be it now or before."""
     job, metadata = task.status.job, pod["metadata"]
-    if job is None or metadata["uid"] != job.pod_uid:
+    if job is None:
         return False
     if metadata.get("labels", {}).get(names.TASK_LABEL) != task.metadata.name:
         return False

@@ -12,6 +12,7 @@ from mcptasks_server.tools import Catalogue
 
 from .endpoint import TaskEndpoint
 from .keeping import Keeping
+from .newcomers import Attempts, Newcomers
 from .operations import Operations
 from .reporter import Reporter
 from .store import ReportStore
@@ -25,15 +26,17 @@ def create_task_app(
     results: LargeResults | None,
     tools: Catalogue,
     tokens: PodTokens,
+    attempts: Attempts,
     metrics: Metrics,
     stopping: asyncio.Event,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> web.Application:
     """The application that tasks' pods talk to, on a port of its own. Run it with `handler_cancellation=True`.
 
-    `results`: where large results are kept; None: nowhere. `stopping`: set once the process was told to end, so that
-    nobody waits any longer.
+    `results`: where large results are kept; None: nowhere. `attempts`: who knows the tasks' pods. `stopping`: set once
+    the process was told to end, so that nobody waits any longer.
     """
     keeping = Keeping(results=results, tools=tools)
     operations = Operations(store=reports, reporter=reporter, keeping=keeping, clock=clock, stopping=stopping)
-    return TaskEndpoint(operations=operations, tokens=tokens, metrics=metrics).app()
+    newcomers = Newcomers(attempts)
+    return TaskEndpoint(operations=operations, tokens=tokens, newcomers=newcomers, metrics=metrics).app()

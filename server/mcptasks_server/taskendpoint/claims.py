@@ -21,6 +21,7 @@ class PodClaims:
     """Whose token it is."""
 
     audiences: frozenset[str]
+    pod_name: str
     pod_uid: str
     expires_at: float
     """In seconds since the epoch."""
@@ -38,14 +39,17 @@ def pod_claims(claims: Mapping[str, Any], *, issuer: str, namespace: str) -> Pod
     if not isinstance(bound, Mapping) or bound.get("namespace") != namespace:
         raise UnknownPodProblem("The token is not one of this namespace's pods")
     pod, expires_at, audiences = bound.get("pod"), claims.get("exp"), claims.get("aud")
-    uid = pod.get("uid") if isinstance(pod, Mapping) else None
-    if not isinstance(uid, str) or not uid:
+    uid, name = (pod.get("uid"), pod.get("name")) if isinstance(pod, Mapping) else (None, None)
+    if not isinstance(uid, str) or not isinstance(name, str) or not (uid and name):
         raise UnknownPodProblem("The token is not bound to a pod: send the one of $MCPTASK_TOKEN_FILE")
     if isinstance(expires_at, bool) or not isinstance(expires_at, int | float):
         raise UnknownPodProblem("The token never expires: send the one of $MCPTASK_TOKEN_FILE")
     listed = [audiences] if isinstance(audiences, str) else audiences if isinstance(audiences, list) else []
     return PodClaims(
-        audiences=frozenset(each for each in listed if isinstance(each, str)), pod_uid=uid, expires_at=expires_at
+        audiences=frozenset(each for each in listed if isinstance(each, str)),
+        pod_name=name,
+        pod_uid=uid,
+        expires_at=expires_at,
     )
 
 

@@ -18,6 +18,7 @@ from mcptasks_crds.names import PROGRESS_HEADER, TASKS_PATH
 from mcptasks_server.metrics import Metrics
 
 from . import bodies
+from .newcomers import Newcomers
 from .openapi import document
 from .operations import Operations
 from .problems import (
@@ -62,8 +63,8 @@ Handler = Callable[[web.Request, str, str], Awaitable[Reply]]
 class TaskEndpoint:
     """What pods talk to."""
 
-    def __init__(self, *, operations: Operations, tokens: PodTokens, metrics: Metrics) -> None:
-        self._do, self._tokens, self._metrics = operations, tokens, metrics
+    def __init__(self, *, operations: Operations, tokens: PodTokens, newcomers: Newcomers, metrics: Metrics) -> None:
+        self._do, self._tokens, self._newcomers, self._metrics = operations, tokens, newcomers, metrics
         self._openapi = orjson.dumps(document(), option=orjson.OPT_INDENT_2)
         self._places = asyncio.Semaphore(LONG_BODIES_AT_ONCE)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -90,7 +91,8 @@ class TaskEndpoint:
             began, status = time.perf_counter(), HTTPStatus.INTERNAL_SERVER_ERROR
             try:
                 task = request.match_info["task"]
-                reply = await handler(request, task, await self._tokens.pod_of(_token(request), task=task))
+                pod = await self._tokens.pod_of(_token(request), task=task)
+                reply = await self._newcomers.heard(pod, lambda: handler(request, task, pod.pod_uid))
                 status = reply.status
                 return _response(reply)
             except Problem as problem:

@@ -35,9 +35,9 @@ from .patches import (
     too_large_patch,
 )
 from .problems import (
-    ForeignPodProblem,
     LaterProblem,
     MalformedProblem,
+    NotCurrentProblem,
     NotThereProblem,
     OtherProblem,
     OverProblem,
@@ -274,15 +274,15 @@ def _check_pod(task: McpTask, pod: str) -> None:
 
     Raises:
         LaterProblem: which pod that is, is not recorded yet.
-        ForeignPodProblem: it is another one.
+        NotCurrentProblem: it is another one, or the last one was another.
     """
-    current = _pod_uid(task)
-    if current is None:
-        if is_over(task):
-            raise OverProblem(_OVER)
+    job, current = task.status.job, _pod_uid(task)
+    if current is None and is_over(task):
+        raise OverProblem(_OVER)
+    if current is None and (job is None or job.pod_name is None):
         raise LaterProblem("The pod is not recorded yet: try again")
     if current != pod:
-        raise ForeignPodProblem("The pod is not the task's current one")
+        raise NotCurrentProblem("The pod is not the task's current one", task=task)
 
 
 def _key_of(task: McpTask, key: str, *, is_again: bool) -> str:

@@ -3,6 +3,8 @@
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
+from mcptasks_crds.task import McpTask
+
 CONTENT_TYPE: Final = "application/problem+json"
 RETRY_SECONDS: Final = 1
 """When a request that may work later is to be repeated."""
@@ -50,6 +52,14 @@ class ForeignPodProblem(Problem):
     """The token is another task's, or that of a pod that is not the task's current one."""
 
     status = HTTPStatus.FORBIDDEN
+
+
+class NotCurrentProblem(ForeignPodProblem):
+    """By the record of its task, the pod is not the current one. The record may be late."""
+
+    def __init__(self, detail: str, *, task: McpTask) -> None:
+        super().__init__(detail)
+        self.task = task
 
 
 class NotThereProblem(Problem):

@@ -73,8 +73,8 @@ class PodTokens:
     _seen: OrderedDict[bytes, PodClaims] = field(default_factory=OrderedDict)
     _log: Any = field(default_factory=structlog.get_logger)
 
-    async def pod_of(self, token: str, *, task: str) -> str:
-        """The uid of the pod whose token for that task this is.
+    async def pod_of(self, token: str, *, task: str) -> PodClaims:
+        """The pod whose token for that task this is.
 
         Raises:
             UnknownPodProblem: it is no token, or not a good one.
@@ -90,7 +90,7 @@ class PodTokens:
             if len(self._seen) > REMEMBERED:
                 self._seen.popitem(last=False)
         check_for_task(claims, task, now=self.clock())
-        return claims.pod_uid
+        return claims
 
     async def _verified(self, token: str, keys: Keys) -> Mapping[str, Any]:
         try:

@@ -18,6 +18,7 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.kube import KubeError
 from mcptasks_crds.task import McpTask
 from mcptasks_crds.times import format_time
+from mcptasks_server.errors import UnavailableError
 from mcptasks_server.taskendpoint.store import Listener, NotTakenError, OvertakenError
 from mcptasks_server.taskendpoint.tokens import DISCOVERY_PATH, KEYS_PATH
 from mcptasks_server.tasks import Changes, TaskNotFoundError
@@ -190,6 +191,26 @@ class InMemoryReports:
         self._watches.tell(task_id)
         for listener in self._listeners:
             listener(task_id, self.known(task_id))
+
+
+@dataclass(kw_only=True)
+class LivingPods:
+    """`Attempts` in memory."""
+
+    alive: set[str] = field(default_factory=set)
+    """The uids of those that neither are over nor go."""
+    failure: UnavailableError | None = None
+    """What is raised from now on."""
+    looked_at: list[str] = field(default_factory=list)
+    """The uids that were asked for, in order."""
+
+    async def is_alive(self, _task: McpTask, *, pod_name: str, pod_uid: str) -> bool:
+        """See `Attempts`."""
+        assert pod_name
+        self.looked_at.append(pod_uid)
+        if self.failure is not None:
+            raise self.failure
+        return pod_uid in self.alive
 
 
 def merged(target: Any, patch: Any) -> Any:

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
-from mcptasks_crds.kube import PODS, TASKS, Kube
+from mcptasks_crds.kube import JOBS, PODS, TASKS, Kube
 from mcptasks_crds.task import McpTask
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.proxy import FaultProxy
@@ -66,6 +66,7 @@ class Rig:
                 results=backend.results,
                 tools=backend.services.catalogue,
                 tokens=PodTokens(kube=kube, namespace=self.namespace),
+                attempts=backend.attempts,
                 metrics=metrics,
                 stopping=backend.services.stopping,
             )
@@ -94,10 +95,38 @@ class Rig:
             await self.runs_in(name, pod)
         return name
 
-    async def runs_in(self, task: str, pod: RealPod) -> None:
+    async def runs_in(self, task: str, pod: RealPod, *, job_uid: str | None = None) -> None:
         """The operator's hand: that pod is the task's current one."""
-        job = {"name": task, "uid": f"job-{task}", "podName": pod.name, "podUID": pod.uid}
+        job = {"name": task, "uid": job_uid or f"job-{task}", "podName": pod.name, "podUID": pod.uid}
         await self.write(task, {"phase": "Running", "job": job})
+
+    async def job(self, task: str) -> str:
+        """A Job of the task's that makes another pod when one fails, as those of tools with retries do. Its uid."""
+        container = {"name": "tool", "image": "example.invalid/none:1"}
+        template = {
+            "metadata": {"labels": {names.TASK_LABEL: task}},
+            "spec": {"restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False},
+        }
+        spec = {"backoffLimit": 3, "podReplacementPolicy": "Failed", "template": template}
+        made = await self.kube.create(JOBS, self.namespace, {"metadata": {"name": names.job_name(task)}, "spec": spec})
+        uid: str = made["metadata"]["uid"]
+        return uid
+
+    async def attempt(self, task: str, *, after: RealPod | None = None) -> RealPod:
+        """The pod that the task's Job makes next, by itself, and its token."""
+
+        async def made() -> Json | None:
+            found = await self.kube.list(PODS, self.namespace, labelSelector=f"{names.TASK_LABEL}={task}")
+            others = (each for each in found["items"] if after is None or each["metadata"]["uid"] != after.uid)
+            return next(others, None)
+
+        metadata = (await eventually(made, what="the Job has made a pod", timeout_seconds=60))["metadata"]
+        pod = RealPod(name=metadata["name"], uid=metadata["uid"], token="")
+        return await self.token_of(pod, names.task_audience(task))
+
+    async def fails(self, pod: RealPod) -> None:
+        """The kubelet's hand: the pod is over."""
+        await self.kube.patch(PODS, self.namespace, pod.name, {"status": {"phase": "Failed"}}, subresource="status")
 
     async def write(self, task: str, status: Json) -> None:
         """The operator's hand."""

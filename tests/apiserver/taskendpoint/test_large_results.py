@@ -3,16 +3,21 @@
 import asyncio
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from mcptasks_crds import limits, names
 from mcptasks_crds.kube import SECRETS, TASKS, NotFoundError
 from mcptasks_crds.task import McpTask, Report
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.proxy import Fault
+from mcptasks_devcluster.services import services
 from mcptasks_server.caller import ANONYMOUS
 from mcptasks_server.projection import detailed_task, result_text
+from mcptasks_server.testing.pods import PodClient
 
 pytestmark = pytest.mark.apiserver
 
@@ -136,6 +141,48 @@ async def test_a_server_that_is_cut_off_between_the_two_writes_is_followed_by_on
     assert second.status == 204
     assert len(await secrets_of(rig, task)) == 1
     assert result_text(await shown(replica, task)) == of_bytes(500_000).decode()
+
+
+@pytest.mark.parametrize("repeated", [500_000, 500_001], ids=["the same", "another"])
+async def test_a_server_that_is_killed_exactly_between_the_two_writes_leaves_nothing_that_stands_in_the_way(
+    repeated: int, rig: Any, proxy: Any, replica: Any, tmp_path: Path
+) -> None:
+    task, pod = await rig.running()
+    kept = proxy.add(Fault(method="POST", path="/secrets$", hold_answer=True))
+    kubeconfig = proxy.write_kubeconfig(tmp_path / "kubeconfig")
+    async with services(kubeconfig=kubeconfig, namespace=rig.namespace) as processes:
+        await processes.start("server")
+        url = f"http://127.0.0.1:{processes.environment['MCPTASKS_TASK_PORT']}{names.TASKS_PATH}/{task}"
+        client = PodClient(session=rig.session, url=url, token=pod.token)
+
+        async def is_ready() -> bool:
+            try:
+                return (await client.get()).status == 200
+            except aiohttp.ClientError:
+                return False
+
+        await eventually(is_ready, what="the server serves", timeout_seconds=60)
+        sending = asyncio.create_task(client.put("/result", of_bytes(500_000)))
+        async with asyncio.timeout(30):
+            await kept.reached.wait()
+        await processes.kill("server")
+        with pytest.raises(aiohttp.ClientError):
+            await sending
+    assert ((await rig.seen(task)).status.report, len(await secrets_of(rig, task))) == (None, 1)
+
+    body = of_bytes(repeated)
+    said = [await rig.client(replica, task, pod).put("/result", body) for _ in range(3)]
+    await rig.write(task, COMPLETED)
+
+    assert [each.status for each in said] == [204, 204, 204]
+    assert result_text(await shown(replica, task)) == body.decode()
+    assert len(await secrets_of(rig, task)) == (1 if repeated == 500_000 else 2)
+    await rig.kube.delete(TASKS, rig.namespace, task)
+
+    async def none_is_left() -> bool:
+        return await secrets_of(rig, task) == []
+
+    await eventually(none_is_left, what="the Secrets are gone with their task", timeout_seconds=60)
 
 
 async def test_a_server_that_is_replaced_in_the_middle_loses_no_part(rig: Any) -> None:

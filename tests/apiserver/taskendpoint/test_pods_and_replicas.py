@@ -80,6 +80,45 @@ async def test_a_deleted_pods_token_is_worth_nothing_once_its_task_is_over_or_go
     assert (replaced.status, over.status) == (403, 409)
 
 
+@pytest.mark.slow
+async def test_while_the_operator_is_away_the_next_attempts_pod_is_asked_to_try_again_and_nobody_takes_its_place(
+    rig: Any, replica: Any
+) -> None:
+    task = await rig.task()
+    job = await rig.job(task)
+    old = await rig.attempt(task)
+    await rig.runs_in(task, old, job_uid=job)
+    assert (await rig.client(replica, task, old).put("/progress", {"progress": 1})).status == 202
+
+    await rig.fails(old)
+    new = await rig.attempt(task, after=old)
+    early = await rig.client(replica, task, new).put("/result", {"content": []})
+    pretender = await rig.client(replica, task, await rig.pod(task)).put("/result", {"content": []})
+    await rig.runs_in(task, new, job_uid=job)
+    late = await rig.client(replica, task, old).put("/result", {"content": []})
+
+    assert (early.status, early.headers["Retry-After"]) == (503, "1")
+    assert (pretender.status, late.status) == (403, 403)
+    assert not (await rig.seen(task)).status.report.has_result
+    assert (await rig.client(replica, task, new).put("/result", {"content": []})).status == 204
+
+
+async def test_a_pod_that_was_deleted_has_no_say_while_its_task_lives_and_waits_for_another_attempt(
+    rig: Any, replica: Any
+) -> None:
+    task = await rig.task()
+    job = await rig.job(task)
+    pod = await rig.attempt(task)
+    await rig.runs_in(task, pod, job_uid=job)
+
+    await rig.kube.delete(PODS, rig.namespace, pod.name)
+    await rig.write(task, {"phase": "Pending", "job": {"podUID": None}})
+    said = await rig.client(replica, task, pod).put("/result", {"content": []})
+
+    assert said.status == 403
+    assert (await rig.seen(task)).status.report is None
+
+
 async def test_a_pod_that_is_not_recorded_is_waited_for(rig: Any, replica: Any) -> None:
     task = await rig.task()
     pod = await rig.pod(task)

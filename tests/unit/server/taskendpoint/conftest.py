@@ -13,7 +13,7 @@ from mcptasks_server.taskendpoint.app import create_task_app
 from mcptasks_server.taskendpoint.reporter import Reporter
 from mcptasks_server.taskendpoint.tokens import PodTokens
 from mcptasks_server.testing.catalogue import FixedCatalogue, ready_tool
-from mcptasks_server.testing.pods import NAMESPACE, InMemoryReports, Issuer, PodClient
+from mcptasks_server.testing.pods import NAMESPACE, InMemoryReports, Issuer, LivingPods, PodClient
 from mcptasks_server.testing.results import InMemoryResults
 
 
@@ -27,6 +27,12 @@ def issuer() -> Issuer:
 def store() -> InMemoryReports:
     """Where the tasks are."""
     return InMemoryReports()
+
+
+@pytest.fixture
+def pods() -> LivingPods:
+    """The pods that there are."""
+    return LivingPods()
 
 
 @pytest.fixture
@@ -60,6 +66,7 @@ async def url(
     results: InMemoryResults,
     catalogue: FixedCatalogue,
     issuer: Issuer,
+    pods: LivingPods,
     metrics: Metrics,
     stopping: asyncio.Event,
 ) -> AsyncIterator[str]:
@@ -71,6 +78,7 @@ async def url(
         results=results,
         tools=catalogue,
         tokens=PodTokens(kube=issuer, namespace=NAMESPACE),
+        attempts=pods,
         metrics=metrics,
         stopping=stopping,
     )

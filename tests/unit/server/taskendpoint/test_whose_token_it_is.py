@@ -13,6 +13,7 @@ import pytest
 
 from mcptasks_crds.kube import RetryableError
 from mcptasks_crds.names import new_task_id
+from mcptasks_server.errors import UnavailableError
 from mcptasks_server.taskendpoint.problems import ForeignPodProblem, LaterProblem, Problem, UnknownPodProblem
 from mcptasks_server.taskendpoint.tokens import (
     FETCH_AGAIN_SECONDS,
@@ -21,7 +22,16 @@ from mcptasks_server.taskendpoint.tokens import (
     RENEW_SECONDS,
     PodTokens,
 )
-from mcptasks_server.testing.pods import NAMESPACE, POD_UID, InMemoryReports, Issuer, PodClient, bound, running
+from mcptasks_server.testing.pods import (
+    NAMESPACE,
+    POD_UID,
+    InMemoryReports,
+    Issuer,
+    LivingPods,
+    PodClient,
+    bound,
+    running,
+)
 
 MakePod = Callable[..., PodClient]
 TASK = new_task_id()
@@ -66,7 +76,7 @@ def tokens(issuer: Issuer, clock: Clock) -> PodTokens:
 
 
 async def test_a_good_token_is_its_pods(tokens: PodTokens, issuer: Issuer) -> None:
-    assert await tokens.pod_of(issuer.token(TASK), task=TASK) == POD_UID
+    assert (await tokens.pod_of(issuer.token(TASK), task=TASK)).pod_uid == POD_UID
 
 
 NOT_OURS: dict[str, dict[str, Any]] = {
@@ -100,7 +110,7 @@ async def test_a_token_that_was_good_is_not_when_its_time_is_over(issuer: Issuer
     shown.now = time.time()
     tokens = PodTokens(kube=issuer, namespace=NAMESPACE, clock=shown)
     token = issuer.token(TASK)
-    assert await tokens.pod_of(token, task=TASK) == POD_UID
+    assert (await tokens.pod_of(token, task=TASK)).pod_uid == POD_UID
     shown.now += 2 * 3600
 
     with pytest.raises(UnknownPodProblem):
@@ -139,7 +149,7 @@ async def test_a_key_that_is_not_known_is_looked_for_but_not_each_time(
         await tokens.pod_of(issuer.token(TASK), task=TASK)
     clock.now += FETCH_AGAIN_SECONDS
 
-    assert await tokens.pod_of(issuer.token(TASK), task=TASK) == POD_UID
+    assert (await tokens.pod_of(issuer.token(TASK), task=TASK)).pod_uid == POD_UID
     foreign = Issuer()
     foreign.add_key("foreign")
     for _ in range(10):
@@ -171,7 +181,7 @@ async def test_without_keys_a_pod_is_asked_to_try_again_and_known_ones_go_on_bei
     issuer.failure = RetryableError("away")
     clock.now += RENEW_SECONDS
 
-    assert await tokens.pod_of(issuer.token(TASK), task=TASK) == POD_UID
+    assert (await tokens.pod_of(issuer.token(TASK), task=TASK)).pod_uid == POD_UID
 
 
 async def test_of_many_pods_one_waits_for_an_api_server_that_is_silent(
@@ -191,7 +201,7 @@ async def test_of_many_pods_one_waits_for_an_api_server_that_is_silent(
 
     pods = await asyncio.gather(*(tokens.pod_of(issuer.token(TASK), task=TASK) for _ in range(20)))
 
-    assert (set(pods), later.asked) == ({POD_UID}, 1)
+    assert ({pod.pod_uid for pod in pods}, later.asked) == ({POD_UID}, 1)
 
 
 @pytest.mark.parametrize("header", [None, "", "Basic eA==", "Bearer", "Bearer  "])
@@ -228,6 +238,60 @@ async def test_a_pod_that_is_not_the_current_one_is_refused(
     assert {each.status for each in said} == {403}
     current = pod_of(task_id, token=issuer.token(task_id, pod_uid="pod-2"))
     assert (await current.put("/result", {"content": []})).status == 204
+
+
+@pytest.mark.parametrize("recorded", ["pod-1", None], ids=["the one before", "none since the one before"])
+async def test_the_next_attempts_pod_is_asked_to_try_again_until_it_is_recorded(
+    *, recorded: str | None, store: InMemoryReports, issuer: Issuer, pods: LivingPods, pod_of: MakePod, task_id: str
+) -> None:
+    store.change(task_id, status={"job": {"podUID": recorded}})
+    old, new = pod_of(task_id), pod_of(task_id, token=issuer.token(task_id, pod_uid="pod-2"))
+    pods.alive.add("pod-2")
+
+    early = [await new.get(), await new.put("/progress", {"progress": 1}), await new.put("/result", {"content": []})]
+    store.change(task_id, status=running("pod-2"))
+    refused = await old.put("/result", {"content": []})
+    taken = await new.put("/result", {"content": []})
+
+    assert [(each.status, each.headers["Retry-After"]) for each in early] == [(503, "1")] * 3
+    assert (refused.status, taken.status) == (403, 204)
+    assert len(store.writes) == 1
+
+
+async def test_between_two_attempts_an_old_pod_is_refused_and_not_looked_at_again(
+    store: InMemoryReports, pods: LivingPods, pod: PodClient, task_id: str
+) -> None:
+    store.change(task_id, status={"job": {"podUID": None}})
+
+    said = [await pod.put("/progress", {"progress": 1}) for _ in range(3)]
+
+    assert [each.status for each in said] == [403, 403, 403]
+    assert pods.looked_at == [POD_UID]
+
+
+async def test_while_pods_cannot_be_looked_at_none_is_turned_away_for_good(
+    store: InMemoryReports, issuer: Issuer, pods: LivingPods, pod_of: MakePod, task_id: str
+) -> None:
+    new = pod_of(task_id, token=issuer.token(task_id, pod_uid="pod-2"))
+    pods.failure = UnavailableError("away")
+    early = await new.put("/result", {"content": []})
+    pods.failure = None
+    pods.alive.add("pod-2")
+    later = await new.put("/result", {"content": []})
+    store.change(task_id, status=running("pod-2"))
+
+    assert (early.status, early.headers["Retry-After"], later.status) == (503, "1", 503)
+    assert (await new.put("/result", {"content": []})).status == 204
+
+
+async def test_once_its_task_is_over_no_pod_is_new(
+    store: InMemoryReports, issuer: Issuer, pods: LivingPods, pod_of: MakePod, task_id: str
+) -> None:
+    pods.alive.add("pod-2")
+    store.change(task_id, status={"phase": "Failed"})
+
+    assert (await pod_of(task_id, token=issuer.token(task_id, pod_uid="pod-2")).get()).status == 403
+    assert pods.looked_at == []
 
 
 async def test_a_pod_that_was_replaced_just_before_its_write_is_refused(
