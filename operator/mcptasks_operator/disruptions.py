@@ -1,6 +1,7 @@
 """Rungs about a pod that something else than its tool has ended: its node, the scheduler, a drain, or somebody."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -8,6 +9,8 @@ from mcptasks_crds.reasons import Reason
 
 from .decision import ConfirmPods
 from .ending import job_completed
+from .observation import PodSeen
+from .results import log_tail, needs_log
 from .situation import Situation
 from .verdicts import Ask, Verdict, failed
 
@@ -55,6 +58,8 @@ def pod_failed(situation: Situation) -> Verdict | None:
         return None
     if pod.failed_init and not pod.reason:
         return failed(Reason.INIT_FAILED, f"{pod.failed_init}: the tool never ran")
+    if not pod.reason and _has_run(pod):
+        return _end_is_unknown(situation, pod)
     said = ": ".join(filter(None, (pod.reason, pod.message or _word_on_container(situation))))
     reason = BY_POD_REASON.get(pod.reason)
     if reason is None:
@@ -78,6 +83,21 @@ def pod_was_deleted(situation: Situation) -> Verdict | None:
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())
     return job_completed(situation) or failed(Reason.POD_DELETED, _deleted(known.pod_name))
+
+
+def _has_run(pod: PodSeen) -> bool:
+    """Whether the tool's container ran: in a pod that failed, nobody saw its end then, or it is `own_end`."""
+    return pod.container is not None and (pod.container.termination or pod.container.running_since) is not None
+
+
+def _end_is_unknown(situation: Situation, pod: PodSeen) -> Verdict:
+    """Nobody was there when the container ended. What the tool wrote proves nothing: it may have failed after it."""
+    said = _word_on_container(situation) or pod.message
+    message = (
+        f"nobody saw how the container of the pod {pod.name} ended; it may have done its work, in part or as a whole"
+    )
+    end = failed(Reason.END_UNKNOWN, f"{message}: {said}" if said else message)
+    return needs_log(situation) or replace(end, log_tail=log_tail(situation.log))
 
 
 def _word_on_container(situation: Situation) -> str:

@@ -16,8 +16,8 @@ from .observation import Absent, ContainerSeen, Execution, JobView, Observation,
 
 NEVER_RAN: Final = frozenset({"StartError", "ContainerCannotRun"})
 """The kubelet's words for a container whose command could not be started (containerd and CRI-O, Docker)."""
-_LOST: Final = frozenset({"ContainerStatusUnknown", "Unknown"})
-"""The kubelet's and containerd's words for a container whose end nobody saw: the exit code is made up."""
+UNSEEN: Final = frozenset({"ContainerStatusUnknown", "Unknown"})
+"""The kubelet's and containerd's words for a container whose end nobody saw: the exit code (137, 255) is made up."""
 _POD_OVER: Final = frozenset({"Succeeded", "Failed"})
 
 _WITHOUT_ANNOTATION: Final = Execution(
@@ -144,7 +144,13 @@ class Situation:
 def ended_by_itself(pod: PodSeen) -> bool:
     """Whether the pod's tool ended, and neither the pod's deletion, its eviction nor the loss of its node ended it."""
     termination = None if pod.container is None else pod.container.termination
-    return termination is not None and not pod.deleting and not pod.reason and termination.reason not in _LOST
+    return termination is not None and not pod.deleting and not pod.reason and termination.reason not in UNSEEN
+
+
+def _weight(pod: PodSeen) -> tuple[bool, bool, bool]:
+    """How much a pod has to say, beside others of its Job."""
+    did_its_work = ended_by_itself(pod) and exit_code(pod) == 0
+    return did_its_work, not (pod.deleting or is_over(pod)), pod.node is not None
 
 
 def exit_code(pod: PodSeen) -> int | None:

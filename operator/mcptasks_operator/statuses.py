@@ -16,7 +16,7 @@ from mcptasks_crds.task import SUCCEEDED, JobSeen, TaskCondition, TaskError, Tas
 from .answered import closed
 from .expiry import expiry, lease
 from .retrying import attempts, which_attempt
-from .situation import NEVER_RAN, Situation
+from .situation import NEVER_RAN, UNSEEN, Situation
 from .verdicts import End, GoOn
 
 _TRUTHS: Final[Mapping[bool, Literal["True", "False"]]] = MappingProxyType({True: "True", False: "False"})
@@ -100,7 +100,7 @@ def _without_pod(situation: Situation) -> JobSeen | None:
 
 def _exit_code(situation: Situation) -> int | None:
     termination = situation.termination
-    if termination is None or termination.reason in NEVER_RAN:
+    if termination is None or termination.reason in NEVER_RAN | UNSEEN:
         return situation.status.exit_code
     return termination.exit_code
 

@@ -292,6 +292,13 @@ BEFORE_THERE_IS_A_JOB: Final = (
 )
 """Ends of tasks that are called last, once the namespace takes no more Jobs of theirs."""
 
+END_UNKNOWN: Final = Ending(
+    reason=Reason.END_UNKNOWN,
+    script="trap 'echo said; echo done > $MCPTASK_RESULT; exit 0' TERM; sleep 300 & wait",
+    words="it may have done its work, in part or as a whole: Unknown: done",
+)
+"""One that ends well while its node's container runtime is away. Whatever else ends just then ends so, too."""
+
 NODE_LOST: Final = Ending(
     reason=Reason.NODE_LOST,
     script=_SLEEP,
@@ -309,7 +316,7 @@ NODE_LOST: Final = Ending(
 )
 """The last one: nothing else goes on without the kubelet. Of the waits, only Kubernetes' own 50 s stay."""
 
-ALL: Final = (*BY_THEMSELVES, *WHILE_IT_RUNS, *BEFORE_THERE_IS_A_JOB, NODE_LOST)
+ALL: Final = (*BY_THEMSELVES, *WHILE_IT_RUNS, *BEFORE_THERE_IS_A_JOB, END_UNKNOWN, NODE_LOST)
 
 COMPLETED: Final[Mapping[Reason, bool]] = {
     Reason.SUCCEEDED: False,

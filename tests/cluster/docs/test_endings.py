@@ -28,6 +28,7 @@ from mcptasks_operator.testing.endings import (
     BEFORE_THERE_IS_A_JOB,
     BY_THEMSELVES,
     COMPLETED,
+    END_UNKNOWN,
     NODE_LOST,
     SEAT,
     WHILE_IT_RUNS,
@@ -107,9 +108,9 @@ async def stage(kube: Kube, namespace: str, image: str, pytestconfig: pytest.Con
 async def test_each_end_is_what_the_page_says(
     running: Services, make_tools: Callable[..., Awaitable[None]], stage: Stage
 ) -> None:
-    """All at once: most of the time each of them waits for its node. The node itself goes last."""
+    """All at once: most of the time each of them waits for its node. The node's own troubles come last."""
     kube, namespace = stage.kube, stage.namespace
-    lost = (NODE_LOST,) if kubelet_of(stage.cluster) is not None else ()
+    lost = (END_UNKNOWN, NODE_LOST) if process_of(stage.cluster, "kubelet") is not None else ()
     endings = (*BY_THEMSELVES, *WHILE_IT_RUNS, *BEFORE_THERE_IS_A_JOB, *lost)
     await make_tools(*(ending.tool(stage.image, **stage.words) for ending in endings))
     diary, ends = Diary(), dict[Ending, Task]()
@@ -126,7 +127,7 @@ async def test_each_end_is_what_the_page_says(
             ends |= zip(first, await asyncio.gather(*waits), strict=True)
         for ending in lost:
             await runs(kube, namespace, calls[ending].id)
-            async with witness(kube, namespace), frozen_kubelet(stage.cluster):
+            async with NODE_TROUBLES[ending](stage, calls[ending].id):
                 ends[ending] = await calls[ending].wait(timeout_seconds=WAIT_SECONDS)
     writing.cancel()
 
@@ -316,21 +317,62 @@ def now() -> str:
 _PROBE: Final = {"spec": {"restartPolicy": "Never", "containers": [{"name": "x", "image": "x"}]}}
 
 
-def kubelet_of(cluster: str) -> int | None:
-    """The kubelet's process, where it is one of this machine."""
+def process_of(cluster: str, component: str) -> int | None:
+    """A component's process, where it is one of this machine."""
     command = [sys.executable, "-m", "mcptasks_devcluster", "status", "--json", "--name", cluster]
     root = Path(__file__).parents[3]
     said: Any = json.loads(subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=True).stdout)
-    return None if said["provider"] != "local" else said["components"]["kubelet"]["pid"]
+    return None if said["provider"] != "local" else said["components"][component]["pid"]
 
 
 @asynccontextmanager
-async def frozen_kubelet(cluster: str) -> AsyncIterator[None]:
-    """The node does not answer: its kubelet's process is stopped, as `docker pause` would do."""
-    kubelet = await asyncio.to_thread(kubelet_of, cluster)
-    assert kubelet is not None
-    os.kill(kubelet, signal.SIGSTOP)
+async def frozen(cluster: str, component: str) -> AsyncIterator[int]:
+    """A component does not answer: its process is stopped, as `docker pause` would do. Gives the process."""
+    process = await asyncio.to_thread(process_of, cluster, component)
+    assert process is not None
+    os.kill(process, signal.SIGSTOP)
     try:
-        yield
+        yield process
     finally:
-        os.kill(kubelet, signal.SIGCONT)
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGCONT)
+
+
+@asynccontextmanager
+async def no_answer_of_the_node(stage: Stage, task: str) -> AsyncIterator[None]:
+    del task
+    async with witness(stage.kube, stage.namespace), frozen(stage.cluster, "kubelet"):
+        yield
+
+
+@asynccontextmanager
+async def end_without_a_witness(stage: Stage, task: str) -> AsyncIterator[None]:
+    """The tool ends while the container runtime cannot see it; then the runtime is another process."""
+    async with frozen(stage.cluster, "containerd") as runtime:
+        tool = tool_of(task)
+        os.kill(tool, signal.SIGTERM)
+
+        async def is_over() -> bool:
+            return not carries(tool, task)
+
+        await eventually(is_over, what=f"the program of {task} ends", timeout_seconds=WAIT_SECONDS)
+        os.kill(runtime, signal.SIGKILL)
+    yield
+
+
+def tool_of(task: str) -> int:
+    """The first process of the task's container."""
+    found = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and carries(entry.name, task)]
+    return min(found)
+
+
+def carries(process: int | str, task: str) -> bool:
+    """Whether that is a living process of the task's."""
+    try:
+        return f"MCPTASK_ID={task}".encode() in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    except OSError:  # it has ended
+        return False
+
+
+NODE_TROUBLES: Final = {END_UNKNOWN: end_without_a_witness, NODE_LOST: no_answer_of_the_node}
+"""What is done to the node, one after the other. Other tasks of the node would come to grief, too."""

@@ -154,6 +154,7 @@ OBSERVATIONS: dict[Reason, Observation] = {
     Reason.PREEMPTED: disrupted("PreemptionByScheduler"),
     Reason.DRAINED: disrupted("EvictionByEvictionAPI"),
     Reason.NODE_LOST: disrupted("DeletionByTaintManager"),
+    Reason.END_UNKNOWN: observation(pods=(pod(ended(255, reason="Unknown"), phase="Failed"),), log=log()),
     Reason.POD_FAILED: observation(pods=(pod(running(), phase="Failed", reason="OutOfcpu"),)),
     Reason.JOB_FAILED: observation(
         job=job(finished=True, failure_reason="BackoffLimitExceeded"),

@@ -653,18 +653,34 @@ STANDINGS = [
         "Evicted",
     ),
     row(
-        "a pod of a lost node failed",
-        observation(pods=(pod(running(), phase="Failed"),)),
+        "a pod that failed while its container was last seen to run has an end that nobody saw",
+        observation(pods=(pod(running(), phase="Failed"),), log=log()),
         Phase.FAILED,
-        Reason.POD_FAILED,
-        "the pod pod-1 failed",
+        Reason.END_UNKNOWN,
+        "nobody saw how the container of the pod pod-1 ended",
     ),
     row(
         "a container that the kubelet lost is no exit",
-        observation(pods=(pod(ended(137, "could not be located", reason="ContainerStatusUnknown")),)),
+        observation(pods=(pod(ended(137, "could not be located", reason="ContainerStatusUnknown")),), log=log()),
         Phase.FAILED,
-        Reason.POD_FAILED,
+        Reason.END_UNKNOWN,
         "could not be located",
+    ),
+    row(
+        "what a container wrote is no result where its runtime did not see it end",
+        observation(pods=(pod(ended(255, "all is well", reason="Unknown")),), log=log()),
+        Phase.FAILED,
+        Reason.END_UNKNOWN,
+        "it may have done its work, in part or as a whole: Unknown: all is well",
+    ),
+    row(
+        "a result that was given over the task endpoint counts though nobody saw the container end",
+        observation(
+            task=task(status(report=Report(result='{"content":[]}'))), pods=(pod(ended(255, reason="Unknown")),)
+        ),
+        Phase.COMPLETED,
+        Reason.SUCCEEDED,
+        "completed",
     ),
     row(
         "a failed init container is named",
