@@ -61,8 +61,10 @@ def asker_is_gone(situation: Situation, question: Question) -> bool:
 def attempts(situation: Situation) -> int:
     """How many pods were started, as far as was seen."""
     known, pod, job = situation.status.attempts, situation.pod, situation.job
+    if job is not None and not situation.execution.may_try_again:
+        return max(known, min(1, len(situation.seen.pods)))  # a second pod is the Job controller's slip, and goes
     counted = max(known, len(situation.seen.pods))
-    if not situation.execution.may_try_again or job is None:
+    if job is None:
         return counted
     if pod is None:
         return max(counted, job.failed)

@@ -88,9 +88,11 @@ class Situation:
 
     @property
     def pod(self) -> PodSeen | None:
-        """The pod that speaks for the task: one that did its work, else the latest."""
-        succeeded = (pod for pod in self.seen.pods if ended_by_itself(pod) and exit_code(pod) == 0)
-        return next(succeeded, self.seen.pods[-1] if self.seen.pods else None)
+        """The pod that speaks for the task: one that did its work, else one that lives, else the latest that began to.
+
+        A Job controller that was cut off from the API server may make two pods for one attempt, and then deletes one.
+        """
+        return max(enumerate(self.seen.pods), key=lambda each: (_weight(each[1]), each[0]), default=(0, None))[1]
 
     @property
     def container(self) -> ContainerSeen | None:

@@ -248,3 +248,11 @@ def test_the_pod_that_speaks_for_the_task_is_the_one_on_record() -> None:
 
     assert decision.status.job is not None
     assert decision.status.job.pod_uid == POD_UID
+
+
+def test_two_pods_for_the_one_attempt_of_a_tool_without_retries_are_one_attempt() -> None:
+    twice = (pod(running()), pod(name="pod-2", node=None, phase="Pending"))
+
+    decision = decide(observation(pods=twice, task=task(status(Phase.PENDING, pod=False))))
+
+    assert (decision.status.attempts, decision.status.job and decision.status.job.pod_name) == (1, "pod-1")

@@ -625,6 +625,36 @@ STANDINGS = [
         "pod pod-1 was deleted",
     ),
     row(
+        "a second pod for one attempt, which the Job controller takes back, is nobody's end",
+        observation(pods=(pod(running()), pod(deleting=True, name="pod-2", node=None, phase="Pending"))),
+        Phase.RUNNING,
+        None,
+        "running",
+    ),
+    row(
+        "the second pod for one attempt may be the one that stays",
+        observation(pods=(pod(running(), deleting=True), pod(running(), name="pod-2"))),
+        Phase.RUNNING,
+        None,
+        "running",
+    ),
+    row(
+        "a second pod that waits for a node does not speak for one that runs",
+        observation(pods=(pod(running()), pod(name="pod-2", node=None, phase="Pending"))),
+        Phase.RUNNING,
+        None,
+        "running",
+    ),
+    row(
+        "what the first pod failed with counts, and not that a second one never came to a node",
+        observation(
+            pods=(pod(ended(3, "no")), pod(deleting=True, name="pod-2", node=None, phase="Pending")), log=log()
+        ),
+        Phase.COMPLETED,
+        Reason.EXIT_CODE,
+        "exit code 3",
+    ),
+    row(
         "exit 0 of a drained pod is not a result",
         observation(pods=(pod(ended(0, "half done"), deleting=True, phase="Succeeded"),)),
         Phase.FAILED,
