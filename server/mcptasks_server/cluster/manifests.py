@@ -1,7 +1,7 @@
 """The objects that the server creates. Pure."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcptasks_crds import names
@@ -65,23 +65,33 @@ def _of_the_call(new: NewTask, *, caller: Caller) -> Json:
 def arguments_secret(name: str, *, task_uid: str, input_schema: Mapping[str, Any], arguments: str) -> Json:
     """The Secret with the arguments of a task: owned by it, and never changed."""
     data = arguments_secret_data(input_schema, arguments)
-    return _secret(names.arguments_secret_name(name), data, task=name, task_uid=task_uid)
+    return _secret(names.arguments_secret_name(name), data, task=name, owners=(_owning_task(name, task_uid),))
 
 
 def result_secret(name: str, text: str, *, task: McpTask) -> Json:
-    """A Secret with a task's result, or parts of it: owned by it, and never changed."""
-    return _secret(name, {names.RESULT_KEY: text}, task=task.metadata.name, task_uid=task.metadata.uid)
+    """A Secret with a task's result, or parts of it: owned by it, and never changed.
+
+    The Job owns it as well. Where the task is deleted without what it owns, the operator removes the Job, and
+    Kubernetes this Secret after it: it goes when the last of its owners has gone.
+    """
+    owners = [_owning_task(task.metadata.name, task.metadata.uid)]
+    if (job := task.status.job) is not None:
+        owners.append({"apiVersion": "batch/v1", "kind": "Job", "name": job.name, "uid": job.uid})
+    return _secret(name, {names.RESULT_KEY: text}, task=task.metadata.name, owners=owners)
 
 
-def _secret(name: str, data: Mapping[str, str], *, task: str, task_uid: str) -> Json:
-    owner = {"apiVersion": names.API_VERSION, "kind": names.TASK_KIND, "name": task, "uid": task_uid}
+def _owning_task(task: str, uid: str) -> Json:
+    return {"apiVersion": names.API_VERSION, "kind": names.TASK_KIND, "name": task, "uid": uid}
+
+
+def _secret(name: str, data: Mapping[str, str], *, task: str, owners: Sequence[Json]) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
             "name": name,
             "labels": {names.MANAGED_BY_LABEL: names.MANAGED_BY, names.TASK_LABEL: task},
-            "ownerReferences": [owner],
+            "ownerReferences": list(owners),
         },
         "type": "Opaque",
         "immutable": True,

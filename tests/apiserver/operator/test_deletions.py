@@ -8,11 +8,14 @@ from typing import Any, Final
 import pytest
 
 from mcptasks_crds import names
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, Kind, NotFoundError
 from mcptasks_crds.phases import Phase
+from mcptasks_crds.task import McpTask
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_operator.testing.kubelet import FakeKubelet
 from mcptasks_operator.testing.world import World
+from mcptasks_server.cluster.manifests import result_secret
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(180)]
 
@@ -116,6 +119,37 @@ async def test_the_arguments_of_an_orphan_go_too(operated: World) -> None:
 
     await all_are_gone(operated, task, pod)
     await is_gone(operated, SECRETS, names.arguments_secret_name(task))
+
+
+async def with_a_large_result(world: World) -> tuple[str, str, str]:
+    """A task whose program runs and has given a result in a Secret, as the server keeps it; its pod, and the Secret."""
+    task, pod = await running(world)
+    name = names.result_secret_name(task, "a result")
+    seen = McpTask.model_validate(await world.kube.get(TASKS, world.namespace, task))
+    await world.kube.create(SECRETS, world.namespace, result_secret(name, "a result", task=seen))
+    return task, pod, name
+
+
+async def test_a_large_result_of_an_orphan_goes_with_its_job(operated: World) -> None:
+    task, pod, secret = await with_a_large_result(operated)
+
+    await delete(operated, task, "Orphan")
+
+    await all_are_gone(operated, task, pod)
+    await is_gone(operated, SECRETS, secret)
+
+
+async def test_a_large_result_stays_with_its_task_when_the_job_goes(operated: World) -> None:
+    task, pod, secret = await with_a_large_result(operated)
+
+    await operated.kube.delete(JOBS, operated.namespace, names.job_name(task))
+    await is_gone(operated, JOBS, names.job_name(task))
+    await is_gone(operated, PODS, pod)
+
+    def is_the_tasks_alone(seen: Json) -> bool:
+        return [owner["kind"] for owner in seen["metadata"]["ownerReferences"]] == [names.TASK_KIND]
+
+    await operated.until(SECRETS, secret, is_the_tasks_alone)
 
 
 async def test_a_job_of_somebody_elses_with_our_labels_is_left_alone(operated: World) -> None:
