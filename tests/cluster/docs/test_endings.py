@@ -347,15 +347,17 @@ async def no_answer_of_the_node(stage: Stage, task: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def end_without_a_witness(stage: Stage, task: str) -> AsyncIterator[None]:
-    """The tool ends while the container runtime cannot see it; then the runtime is another process."""
+    """The tool ends while the container runtime cannot see it; then nothing is left of the runtime that knows of it."""
     async with frozen(stage.cluster, "containerd") as runtime:
         tool = tool_of(task)
+        shim = parent_of(tool)
         os.kill(tool, signal.SIGTERM)
 
         async def is_over() -> bool:
             return not carries(tool, task)
 
         await eventually(is_over, what=f"the program of {task} ends", timeout_seconds=WAIT_SECONDS)
+        os.kill(shim, signal.SIGKILL)
         os.kill(runtime, signal.SIGKILL)
     yield
 
@@ -364,6 +366,11 @@ def tool_of(task: str) -> int:
     """The first process of the task's container."""
     found = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and carries(entry.name, task)]
     return min(found)
+
+
+def parent_of(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("PPid:")).split()[1])
 
 
 def carries(process: int | str, task: str) -> bool:
