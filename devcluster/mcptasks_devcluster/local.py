@@ -23,7 +23,8 @@ from mcptasks_devcluster.errors import DevclusterError, UnavailableError, WrongC
 from mcptasks_devcluster.images import export_image
 from mcptasks_devcluster.layout import free_port, lay_out_full, lay_out_light
 from mcptasks_devcluster.locks import exclusive
-from mcptasks_devcluster.node import CONTAINERD_SOCKET
+from mcptasks_devcluster.netns import listener_inside
+from mcptasks_devcluster.node import ADDRESS, CONTAINERD_SOCKET
 from mcptasks_devcluster.paths import ClusterPaths
 from mcptasks_devcluster.polling import becomes_so
 from mcptasks_devcluster.processes import MARK, end_all, marked, namespace_init
@@ -77,6 +78,16 @@ class LocalCluster:
     def execute(self, argv: Sequence[str]) -> int:
         """Run a program inside the cluster's namespaces, its standard streams being ours."""
         return subprocess.run([*enter_command(self._init()), *argv], check=False).returncode
+
+    def listen(self) -> tuple[socket.socket, str]:
+        """A socket of this process that pods reach, and its address there: `HOST:PORT`."""
+        listener = listener_inside(self._init())
+        return listener, f"{ADDRESS}:{listener.getsockname()[1]}"
+
+    @property
+    def first_process(self) -> int:
+        """The process that all others of the cluster descend from, the pods' too."""
+        return self._init()
 
     def restart(self, component: str) -> None:
         """Kill one component and wait until the supervisor has started it again."""

@@ -10,13 +10,13 @@ from mcptasks_chaos.run import Outcome, Place
 from mcptasks_crds.kube import Kube
 from mcptasks_devcluster.local import LocalCluster
 from mcptasks_devcluster.paths import cluster_paths
-from mcptasks_devcluster.productimage.base import base_image
-from mcptasks_devcluster.productimage.engines import find_engine
+from mcptasks_devcluster.productimage.building import build_image, image_name
 from mcptasks_devcluster.record import read_record
 
 FIRST_SEED: Final = int(os.environ.get("MCPTASKS_CHAOS_FIRST_SEED") or 1)
 SEEDS: Final = int(os.environ.get("MCPTASKS_CHAOS_SEEDS") or 6)
 TASKS: Final = int(os.environ.get("MCPTASKS_CHAOS_TASKS") or 60)
+TAG: Final = "test"
 REPORTS: Final = Path(__file__).parents[2] / "dist" / "chaos"
 
 _OUTCOMES: Final = pytest.StashKey[dict[int, Outcome]]()
@@ -36,14 +36,19 @@ def tasks() -> int:
 
 @pytest.fixture
 async def place(cluster: Any, kube: Kube, tmp_path: Path, seed: int) -> Place:
-    """A whole cluster, whose components may be restarted where they are ours."""
-    image = base_image(find_engine(), None)
-    cluster.load_docker_image(image)
+    """A whole cluster whose node is this machine: its components are killed, and its pods write into a directory."""
     paths = cluster_paths(cluster.name)
     record = read_record(paths.record)
-    local = LocalCluster(paths) if record is not None and record.provider == "local" else None
-    reports = REPORTS / f"seed-{seed}"
-    return Place(kube=kube, cluster=local, image=image, directory=tmp_path / "run", reports=reports)
+    if record is None or record.provider != "local":
+        pytest.skip("the node of this kind of cluster is not this machine")
+    cluster.load_docker_image(str(build_image("runtime", tag=TAG)))
+    return Place(
+        kube=kube,
+        cluster=LocalCluster(paths),
+        image=image_name("runtime", tag=TAG),
+        directory=tmp_path / "run",
+        reports=REPORTS / f"seed-{seed}",
+    )
 
 
 @pytest.fixture

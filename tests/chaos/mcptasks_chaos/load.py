@@ -13,17 +13,15 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS, Kind, Kube, KubeError, NotFoundError
 from mcptasks_crds.phases import Phase
-from mcptasks_devcluster.eventually import eventually
 from mcptasks_server.tasks import IDEMPOTENCY_KEY
 from mcptasks_server.testing.wire import WITH_FORMS, Wire
 
+from .patience import patiently
 from .plan import Call, Fate
 from .recorder import Recorder
 from .timeline import Timeline
-from .tools import QUESTION, arguments
+from .tools import arguments
 
-PATIENCE_SECONDS: Final = 120.0
-"""How long a client goes on asking."""
 ANSWER_SECONDS: Final = 15.0
 """How long it waits for one answer."""
 _INTERNAL_ERROR: Final = -32603
@@ -63,6 +61,11 @@ class Load:
         await self._fate(call, task)
         self.timeline.note(f"{call.fate} {call.number} is done")
 
+    def known(self) -> dict[int, str]:
+        """The task of each call that was answered."""
+        answered = {number: each for number, each in self.ids.items() if each.done() and not each.cancelled()}
+        return {number: each.result() for number, each in answered.items()}
+
     async def shown(self, task: str) -> Json:
         """What `tasks/get` shows, or the error."""
         return await self._asked("tasks/get", {"taskId": task})
@@ -95,19 +98,21 @@ class Load:
         return task
 
     async def _answer(self, call: Call, task: str) -> None:
-        """Answer once the question is there, as a client does that polls."""
+        """Answer once the question is there, as a client does that polls; a task that is over asks nothing any more."""
 
-        async def is_asked() -> bool:
-            shown = await self._asked("tasks/get", {"taskId": task})
-            return bool(shown.get("result", {}).get("status") == "input_required")
+        async def shown() -> Json | None:
+            shown: Json = (await self._asked("tasks/get", {"taskId": task})).get("result", {})
+            return shown if shown.get("status") not in {"working", None} else None
 
-        await eventually(is_asked, what=f"{task} asks", timeout_seconds=PATIENCE_SECONDS)
-        said: Json = {"action": "decline"}
-        if call.fate is Fate.ACCEPT:
-            said = {"action": "accept", "content": {"sure": True}}
-        answer = await self._asked("tasks/update", {"taskId": task, "inputResponses": {QUESTION: said}})
-        if "result" not in answer:
-            self.complaints.append(f"the answer to {task} was refused: {json.dumps(answer)[:500]}")
+        asked = (await patiently(shown)).get("inputRequests", {})
+        for key, request in asked.items():
+            said: Json = {"action": "decline"}
+            if call.fate is Fate.ACCEPT:
+                fields = request["params"]["requestedSchema"]["properties"]
+                said = {"action": "accept", "content": dict.fromkeys(fields, True)}
+            answer = await self._asked("tasks/update", {"taskId": task, "inputResponses": {key: said}})
+            if "result" not in answer:
+                self.complaints.append(f"the answer to {task} was refused: {json.dumps(answer)[:500]}")
 
     async def _delete_pod(self, task: str) -> None:
         async def pod() -> str | None:
@@ -118,7 +123,7 @@ class Load:
             phase = version and version.document.get("status", {}).get("phase")
             return "" if phase and Phase(phase).is_terminal else None
 
-        name = await eventually(pod, what=f"{task} has a pod", timeout_seconds=PATIENCE_SECONDS)
+        name = await patiently(pod)
         if name:
             await self._delete(PODS, name, "Background")
 
@@ -134,7 +139,7 @@ class Load:
                 return False
             return True
 
-        await eventually(is_deleted, what=f"{kind.plural}/{name} is deleted", timeout_seconds=PATIENCE_SECONDS)
+        await patiently(is_deleted)
 
     def _is_over(self, task: str) -> bool:
         versions = next((each for key, each in self.recorder.tasks.items() if key.startswith(f"{task}/")), [])
@@ -144,17 +149,15 @@ class Load:
     async def _asked(self, method: str, params: Json, *, meta: Mapping[str, Any] | None = None) -> Json:
         """The answer's body, asked for again while there is none, or one that says that the server cannot now."""
         ask: Callable[[], Awaitable[Json | None]] = partial(self._once, method, params, meta)
-        return await eventually(ask, what=f"{method} {params} is answered", timeout_seconds=PATIENCE_SECONDS)
+        return await patiently(ask)
 
     async def _once(self, method: str, params: Json, meta: Mapping[str, Any] | None) -> Json | None:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 answer = await self.wire.call(method, params, capabilities=WITH_FORMS, meta=meta)
         except (aiohttp.ClientError, OSError, TimeoutError):
-            await asyncio.sleep(0.1)
             return None
         body: Json = answer.body
         if answer.status >= 500 or body.get("error", {}).get("code") == _INTERNAL_ERROR:
-            await asyncio.sleep(0.2)
             return None
         return body

@@ -25,6 +25,10 @@ class Tool(StrEnum):
     """Ends with an exit code."""
     CONFIRM = "confirm"
     """Asks before it starts, and gives its number."""
+    TALK = "talk"
+    """Talks to the task endpoint: progress, a part, and its number as the result."""
+    ASK = "ask"
+    """Asks while it runs, and then goes on like `TALK`."""
 
 
 class Fate(StrEnum):
@@ -74,6 +78,8 @@ class Trouble(StrEnum):
     """The connection breaks, and nothing was done."""
     LOST_ANSWER = "lost answer"
     """All was done, and the connection breaks."""
+    UNHEARD = "lost answer to a pod"
+    """The same, between a pod and the task endpoint."""
     GONE = "410"
     """Watches are refused: their versions are too old."""
     EXPIRE_WATCHES = "410 in the watches"
@@ -139,7 +145,7 @@ class Event:
     target: Target | None = None
     """Of counted troubles."""
     times: int = 0
-    """How many requests it meets, of counted troubles and refused watches."""
+    """How many requests it meets, of counted troubles, refused watches and answers that pods do not get."""
     until: int = 0
     """The step at which a lasting trouble ends."""
     component: Component | None = None
@@ -155,6 +161,8 @@ class Event:
                 return f"{self.service}: {trouble} for {self.target.name}, {self.times} times"
             case Trouble.GONE:
                 return f"{self.service}: {Trouble.GONE} for watches, {self.times} times"
+            case Trouble.UNHEARD:
+                return f"{self.service}: {Trouble.UNHEARD}, {self.times} times"
             case trouble:
                 return f"{self.service}: {trouble}"
 
@@ -198,7 +206,7 @@ def plan(seed: int, *, tasks: int) -> Plan:
 
 
 _SHARES: Final[Sequence[tuple[int, Tool, Fate]]] = (
-    (27, Tool.WORK, Fate.NOTHING),
+    (19, Tool.WORK, Fate.NOTHING),
     (4, Tool.WORK, Fate.AGAIN),
     (9, Tool.WORK, Fate.CANCEL),
     (2, Tool.WORK, Fate.DELETE),
@@ -211,6 +219,10 @@ _SHARES: Final[Sequence[tuple[int, Tool, Fate]]] = (
     (4, Tool.CONFIRM, Fate.ACCEPT),
     (1, Tool.CONFIRM, Fate.DECLINE),
     (1, Tool.CONFIRM, Fate.CANCEL),
+    (4, Tool.TALK, Fate.NOTHING),
+    (1, Tool.TALK, Fate.CANCEL),
+    (2, Tool.ASK, Fate.ACCEPT),
+    (1, Tool.ASK, Fate.DECLINE),
 )
 """Of sixty tasks."""
 _LONG: Final = 200
@@ -249,6 +261,7 @@ def _round(chance: random.Random, turn: int, begin: int, end: int) -> Iterator[E
     for trouble in ON_WATCHES:
         times = 2 if trouble is Trouble.GONE else 0
         yield Event(step=step(), trouble=trouble, service=chance.choice(SERVICES), times=times)
+    yield Event(step=step(), trouble=Trouble.UNHEARD, service="server", times=chance.randrange(2, 6))
     yield Event(step=step(), trouble=Trouble.ROTATE_TOKEN, service=chance.choice(SERVICES))
     yield from _lasting(chance, WINDOWS[turn % len(WINDOWS)], SERVICES[turn // len(WINDOWS) % 2], step, end)
     yield from _lasting(chance, Trouble.KILL, "operator", step, end)

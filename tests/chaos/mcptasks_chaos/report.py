@@ -6,13 +6,13 @@ from pathlib import Path
 import yaml
 
 from .plan import Plan
-from .recorder import Recorder, Version
+from .recording import Recording, Version
 from .timeline import Timeline
 from .verdict import Complaint
 
 
 def write_report(
-    directory: Path, plan: Plan, timeline: Timeline, recorder: Recorder, complaints: Sequence[Complaint]
+    directory: Path, plan: Plan, timeline: Timeline, recording: Recording, complaints: Sequence[Complaint]
 ) -> str:
     """Write it. Returns what a test's failure says: the complaints, and the story of the first tasks concerned."""
     (directory / "plan.txt").write_text(plan.table())
@@ -20,27 +20,27 @@ def write_report(
     (directory / "complaints.txt").write_text("\n".join(map(str, complaints)))
     concerned = list(dict.fromkeys(each.task for each in complaints if each.task is not None))
     for task in concerned:
-        (directory / f"{task}.yaml").write_text(_objects(recorder, task))
-    stories = [f"{task}\n{_story(recorder, task)}" for task in concerned[:3]]
+        (directory / f"{task}.yaml").write_text(_objects(recording, task))
+    stories = [f"{task}\n{_story(recording, task)}" for task in concerned[:3]]
     said = [f"seed {plan.seed}: {len(complaints)} complaints", *map(str, complaints[:20])]
     return "\n".join([*said, "", plan.table(), "", timeline.text(), "", *stories])
 
 
-def _objects(recorder: Recorder, task: str) -> str:
+def _objects(recording: Recording, task: str) -> str:
     """All versions of the task, its Job and its pods, as YAML."""
     return yaml.safe_dump_all(
         [
             {"at": round(version.at, 2), "gone": version.is_gone, "object": version.document}
-            for version in _versions(recorder, task)
+            for version in _versions(recording, task)
         ],
         sort_keys=False,
     )
 
 
-def _story(recorder: Recorder, task: str) -> str:
+def _story(recording: Recording, task: str) -> str:
     """One line a version."""
     lines = []
-    for version in _versions(recorder, task):
+    for version in _versions(recording, task):
         document = version.document
         status, metadata = document.get("status", {}), document["metadata"]
         said = {key: status[key] for key in ("phase", "reason", "message", "conditions") if key in status}
@@ -49,10 +49,10 @@ def _story(recorder: Recorder, task: str) -> str:
     return "\n".join(lines)
 
 
-def _versions(recorder: Recorder, task: str) -> list[Version]:
+def _versions(recording: Recording, task: str) -> list[Version]:
     found = [
         version
-        for kept in (recorder.tasks, recorder.jobs, recorder.pods)
+        for kept in (recording.tasks, recording.jobs, recording.pods)
         for key, versions in kept.items()
         if key.startswith((f"{task}/", f"{task}-"))
         for version in versions

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import secrets
 import shutil
 from contextlib import AsyncExitStack
@@ -20,13 +21,16 @@ from mcptasks_server.testing.wire import Wire
 
 from .credentials import Credentials
 from .load import Load
-from .plan import LASTING, SERVICES, Plan, Service
+from .machine import OurClock
+from .plan import LASTING, SERVICES, Fate, Plan, Service, Tool
 from .recorder import Recorder
+from .relay import Relay
 from .report import write_report
+from .settling import settle
 from .storm import Storm
 from .timeline import Timeline
 from .tools import is_kept, manifests
-from .verdict import Complaint, judge, unsettled
+from .verdict import Complaint, Evidence, judge
 
 NAMESPACES: Final = "/api/v1/namespaces"
 AT_ONCE: Final = 16
@@ -34,8 +38,8 @@ AT_ONCE: Final = 16
 WAIT_SECONDS: Final = 2.0
 """but no longer than this: while nothing works, the storm goes on."""
 PACE_SECONDS: Final = 0.15
-SETTLED_SECONDS: Final = 30.0
-"""How long after all is healed everything may take to be over."""
+SHOWN_SECONDS: Final = 120.0
+"""How long all clients together may take to ask once more, when all is over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +48,7 @@ class Place:
 
     kube: Kube
     """Past all faults."""
-    cluster: LocalCluster | None
+    cluster: LocalCluster
     image: str
     directory: Path
     """Of this run."""
@@ -58,6 +62,8 @@ class Outcome:
 
     settled_seconds: float
     """How long after all was healed everything was over."""
+    our_seconds: float
+    """The same, as far as others left the machine to us."""
     requests_a_task: float
     """The operator's, in the mean; no watches."""
     own_exits: tuple[str, ...]
@@ -70,8 +76,8 @@ class Outcome:
         exits = f", {', '.join(self.own_exits)}" if self.own_exits else ""
         verdict = "wrong" if self.words else "right"
         return (
-            f"{verdict} after {self.seconds:.0f} s; over {self.settled_seconds:.1f} s after all was healed; "
-            f"{self.requests_a_task:.1f} requests of the operator a task{exits}"
+            f"{verdict} after {self.seconds:.0f} s; over {self.settled_seconds:.1f} s after all was healed "
+            f"({self.our_seconds:.1f} s of it ours); {self.requests_a_task:.1f} requests of the operator a task{exits}"
         )
 
 
@@ -97,15 +103,20 @@ async def run(plan: Plan, place: Place) -> Outcome:
         await _serve(storm, load)
         keeping = asyncio.create_task(storm.keep_running())
         stack.callback(keeping.cancel)
-        complaints = await _rage(plan, storm, load)
-        ids = {number: each.result() for number, each in load.ids.items() if each.done() and not each.exception()}
-        settled, left = await _settle(plan, recorder, ids, timeline)
-        complaints += left
+        under_way = await _rage(plan, storm, load)
+        settled = await settle(plan, load, under_way, OurClock(roots=(os.getpid(), place.cluster.first_process)))
+        complaints = settled.complaints
         if not complaints:
-            lines = (diary / "lines").read_text().splitlines()
-            complaints += judge(recorder, plan, ids, lines, storm.proxies["operator"].requests)
+            evidence = Evidence(
+                recording=recorder,
+                ids=load.known(),
+                diary=(diary / "lines").read_text().splitlines(),
+                outages=storm.outages,
+                requests=storm.proxies["operator"].requests,
+            )
+            complaints += judge(plan, evidence)
             complaints += [Complaint(what=what) for what in load.complaints]
-            complaints += await _shown(plan, load, recorder, ids)
+            complaints += await _shown(plan, load)
             complaints += await _secrets_left(place.kube, namespace)
         complaints += _tracebacks(place.directory)
         words = write_report(place.directory, plan, timeline, recorder, complaints) if complaints else ""
@@ -115,7 +126,8 @@ async def run(plan: Plan, place: Place) -> Outcome:
             words += f"\nplan, timeline, objects and logs: {place.reports}"
         plain = [each for each in storm.proxies["operator"].requests if not each.is_watch and not each.is_dry_run]
         return Outcome(
-            settled_seconds=settled,
+            settled_seconds=settled.seconds,
+            our_seconds=settled.our_seconds,
             requests_a_task=len(plain) / len(plan.calls),
             own_exits=tuple(storm.own_exits),
             seconds=timeline.now(),
@@ -143,15 +155,23 @@ async def _storm(stack: AsyncExitStack, place: Place, namespace: str, timeline: 
         credentials[service] = Credentials(proxy=proxy, file=place.directory / f"{service}.token")
         credentials[service].rotate()
         kubeconfigs[service] = credentials[service].write_kubeconfig(place.directory / f"{service}.kubeconfig")
+    listener, address = place.cluster.listen()
     running = await stack.enter_async_context(
         services(
             kubeconfig=kubeconfigs["server"],
             namespace=namespace,
-            environment={"MCPTASKS_SIGNING_KEYS_DIR": str(keys), "MCPTASKS_LOG_LEVEL": "info"},
+            environment={
+                "MCPTASKS_SIGNING_KEYS_DIR": str(keys),
+                "MCPTASKS_LOG_LEVEL": "info",
+                "MCPTASKS_TASK_ENDPOINT": f"http://{address}",
+            },
             logs=place.directory,
         )
     )
+    relay = Relay(port=int(running.environment["MCPTASKS_TASK_PORT"]))
+    await stack.enter_async_context(relay.running(listener))
     return Storm(
+        relay=relay,
         kube=place.kube,
         services=running,
         proxies=proxies,
@@ -181,13 +201,13 @@ async def _serve(storm: Storm, load: Load) -> None:
             answer = await load.wire.call("tools/list")
         except aiohttp.ClientError:
             return False
-        return len(answer.body.get("result", {}).get("tools", ())) >= 4
+        return {str(tool) for tool in Tool} <= {each["name"] for each in answer.body.get("result", {}).get("tools", ())}
 
     await eventually(is_served, what="the tools are listed", timeout_seconds=60)
 
 
-async def _rage(plan: Plan, storm: Storm, load: Load) -> list[Complaint]:
-    """The storm, step by step, and its end. Returns what calls and fates came to no good end."""
+async def _rage(plan: Plan, storm: Storm, load: Load) -> list[asyncio.Task[None]]:
+    """The storm, step by step, and its end. Returns what clients do and did."""
     timeline = storm.timeline
     under_way: list[asyncio.Task[None]] = []
     for step in range(len(plan.calls) + 1):
@@ -198,14 +218,17 @@ async def _rage(plan: Plan, storm: Storm, load: Load) -> list[Complaint]:
         for event in plan.events:
             if event.step == step:
                 await storm.begin(event)
-        under_way += [asyncio.create_task(load.meet(call)) for call in plan.calls if call.step == step]
+        under_way += [
+            asyncio.create_task(load.meet(call), name=f"{call.fate} {call.number}")
+            for call in plan.calls
+            if call.step == step and call.fate is not Fate.NOTHING
+        ]
         if step < len(plan.calls):
-            under_way.append(asyncio.create_task(load.call(plan.calls[step])))
+            under_way.append(asyncio.create_task(load.call(plan.calls[step]), name=f"call {step}"))
             await asyncio.sleep(PACE_SECONDS)
             await _less_under_way(load)
     await storm.heal()
-    ended = await asyncio.gather(*under_way, return_exceptions=True)
-    return [Complaint(what=f"{error!r}") for error in ended if error is not None]
+    return under_way
 
 
 async def _less_under_way(load: Load) -> None:
@@ -219,29 +242,15 @@ async def _less_under_way(load: Load) -> None:
         return
 
 
-async def _settle(
-    plan: Plan, recorder: Recorder, ids: dict[int, str], timeline: Timeline
-) -> tuple[float, list[Complaint]]:
-    began = timeline.now()
-
-    async def is_settled() -> bool:
-        return not unsettled(recorder, plan.calls, ids)
-
-    try:
-        await eventually(is_settled, what="all is over", timeout_seconds=SETTLED_SECONDS)
-    except AssertionError:
-        return timeline.now() - began, unsettled(recorder, plan.calls, ids)
-    timeline.note("all is over")
-    return timeline.now() - began, []
-
-
-async def _shown(plan: Plan, load: Load, recorder: Recorder, ids: dict[int, str]) -> list[Complaint]:
+async def _shown(plan: Plan, load: Load) -> list[Complaint]:
     """What clients are shown is what the object says."""
-    statuses = {each["metadata"]["name"]: each["status"] for each in recorder.living(lambda it: it.tasks)}
+    statuses = {each["metadata"]["name"]: each["status"] for each in load.recorder.living(lambda it: it.tasks)}
+    ids = load.known()
     found: list[Complaint] = []
+    async with asyncio.timeout(SHOWN_SECONDS):
+        answers = {call.number: await load.shown(ids[call.number]) for call in plan.calls}
     for call in plan.calls:
-        task = ids[call.number]
-        answer = await load.shown(task)
+        task, answer = ids[call.number], answers[call.number]
         shown = answer.get("result", {}).get("status")
         if not is_kept(call):
             if answer.get("error", {}).get("code") != -32602:

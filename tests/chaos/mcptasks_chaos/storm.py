@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,9 @@ from mcptasks_devcluster.proxy import FaultProxy
 from mcptasks_devcluster.services import Services
 
 from .credentials import Credentials
-from .plan import SERVICES, Event, Service, Trouble
+from .outages import Outage
+from .plan import SERVICES, Component, Event, Service, Trouble
+from .relay import Relay
 from .timeline import Timeline
 
 SLOW_SECONDS: Final = 1.0
@@ -38,11 +41,13 @@ class Storm:
     proxies: Mapping[Service, FaultProxy]
     credentials: Mapping[Service, Credentials]
     kubeconfigs: Mapping[Service, Path]
-    cluster: LocalCluster | None
-    """None: its components cannot be restarted."""
+    relay: Relay
+    cluster: LocalCluster
     timeline: Timeline
     own_exits: list[str] = field(default_factory=list)
     """Services that ended by themselves; they are started again, as Kubernetes does."""
+    outages: list[Outage] = field(default_factory=list)
+    """What was killed of the cluster."""
     _restarts: list[asyncio.Task[None]] = field(default_factory=list)
     _killed: set[Service] = field(default_factory=set)
 
@@ -77,6 +82,7 @@ class Storm:
             proxy.delay_seconds = 0.0
             proxy.faults.clear()
             await self._start(service)
+        self.relay.losing = 0
         self.timeline.note("all is healed")
 
     async def keep_running(self) -> None:
@@ -106,6 +112,8 @@ class Storm:
                 proxy.cut_watches()
             case Trouble.EXPIRE_WATCHES:
                 proxy.expire_watches()
+            case Trouble.UNHEARD:
+                self.relay.losing += event.times
             case Trouble.ROTATE_TOKEN:
                 self.credentials[service].rotate()
             case Trouble.GONE:
@@ -127,10 +135,13 @@ class Storm:
 
     def _restart(self, event: Event) -> None:
         assert event.component is not None
-        if self.cluster is None:
-            self.timeline.note(f"not done: the {event.component} of this kind of cluster is not ours to restart")
-            return
-        self._restarts.append(asyncio.create_task(asyncio.to_thread(self.cluster.restart, event.component)))
+        self._restarts.append(asyncio.create_task(self._outage(event.component)))
+
+    async def _outage(self, component: Component) -> None:
+        began = datetime.now(UTC)
+        await asyncio.to_thread(self.cluster.restart, component)
+        self.outages.append(Outage(component=component, began=began, ended=datetime.now(UTC)))
+        self.timeline.note(f"the {component} was killed and is there again")
 
     async def _is_served(self) -> bool:
         try:

@@ -1,7 +1,7 @@
 """What a run has shown, judged: every sentence here is one that the product promises."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,9 +12,10 @@ from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 from mcptasks_devcluster.faults import Request
 
-from .plan import NODE, Call, Fate, Plan
-from .recorder import Recorder, Version
-from .tools import NODE_TROUBLE, is_kept, right_endings, right_text
+from .outages import ENDING_OF, Excuse, Outage, excuse, further_starts, has_succeeded, surplus
+from .plan import Call, Fate, Plan, Tool
+from .recording import Recording, Version
+from .tools import Ending, is_kept, right_endings, right_texts
 from .versions import wrong_steps
 
 MOST_REQUESTS: Final = 80
@@ -36,10 +37,10 @@ class Complaint:
         return self.what if self.task is None else f"{self.task}: {self.what}"
 
 
-def unsettled(recorder: Recorder, calls: Iterable[Call], ids: Mapping[int, str]) -> list[Complaint]:
+def unsettled(recording: Recording, calls: Iterable[Call], ids: Mapping[int, str]) -> list[Complaint]:
     """What is not as it is to be once all is over, by what the recorder has seen."""
     found: list[Complaint] = []
-    tasks = {each["metadata"]["name"]: each for each in recorder.living(lambda it: it.tasks)}
+    tasks = {each["metadata"]["name"]: each for each in recording.living(lambda it: it.tasks)}
     for call in calls:
         task = ids.get(call.number)
         if task is None:
@@ -51,8 +52,8 @@ def unsettled(recorder: Recorder, calls: Iterable[Call], ids: Mapping[int, str])
         elif task in tasks:
             found.append(Complaint(what="is still there", task=task))
     for kind, living in (
-        ("Job", recorder.living(lambda it: it.jobs)),
-        ("pod", recorder.living(lambda it: it.pods)),
+        ("Job", recording.living(lambda it: it.jobs)),
+        ("pod", recording.living(lambda it: it.pods)),
     ):
         found += _left_over(kind, living, tasks)
     for task, document in tasks.items():
@@ -73,134 +74,144 @@ def _left_over(kind: str, living: Iterable[Json], tasks: Mapping[str, Json]) -> 
             yield Complaint(what=f"its pod {metadata['name']} still runs", task=task)
 
 
-def judge(
-    recorder: Recorder, planned: Plan, ids: Mapping[int, str], diary: Sequence[str], requests: list[Request]
-) -> list[Complaint]:
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What a run has left to judge by."""
+
+    recording: Recording
+    ids: Mapping[int, str]
+    """The task of each call."""
+    diary: Sequence[str]
+    """What the programs wrote on the node."""
+    outages: Sequence[Outage] = ()
+    """When components of the cluster were killed."""
+    requests: Sequence[Request] = ()
+    """The operator's."""
+
+
+def judge(planned: Plan, evidence: Evidence) -> list[Complaint]:
     """What was wrong in a whole run."""
-    calls = planned.calls
-    spoiled = _spoiled_starts(recorder, planned, ids, diary)
+    recording, ids = evidence.recording, evidence.ids
     found = [
         Complaint(what=what, task=key.partition("/")[0])
-        for key, versions in recorder.tasks.items()
+        for key, versions in recording.tasks.items()
         for what in wrong_steps([version.document for version in versions if not version.is_gone])
     ]
-    for call in calls:
-        if ids[call.number] not in spoiled:
-            found += _wrong_end(recorder, call, ids[call.number])
-    found += _wrong_starts(recorder, [call for call in calls if ids[call.number] not in spoiled], ids, diary)
-    found += _finalizers(recorder)
-    found += _too_many_requests(requests, ids)
+    diary = [line.split() for line in evidence.diary]
+    lines = Counter((word, task) for word, _, task, _ in diary)
+    in_pods = Counter((task, pod) for word, _, task, pod in diary if word == "started")
+    for call in planned.calls:
+        task = ids[call.number]
+        pods = list(recording.pods_of(task))
+        excused = excuse(pods, evidence.outages)
+        found += _wrong_end(recording, call, task, excused)
+        runs = _Runs(
+            started=lines["started", task],
+            ended=lines["ended", task],
+            in_one_pod=max((count for (each, _), count in in_pods.items() if each == task), default=0),
+            again=further_starts(pods, evidence.outages),
+            pods=len(pods),
+            surplus=surplus(list(recording.pods_of(task, which=0)), recording.jobs_of(task), evidence.outages),
+            excused=excused,
+        )
+        found += _wrong_starts(call, task, runs, is_unseen=_was_deleted_unseen(recording, call, task))
+    found += _finalizers(recording)
+    found += _too_many_requests(evidence.requests, ids)
     return found
 
 
-def _spoiled_starts(recorder: Recorder, planned: Plan, ids: Mapping[int, str], diary: Sequence[str]) -> frozenset[str]:
-    """The tasks whose container a node in trouble could not start, and did not: they tell just that."""
-    if not any(event.component in NODE for event in planned.events):
-        return frozenset()
-    started = {line.split()[2] for line in diary}
-    return frozenset(
-        task
-        for task in ids.values()
-        if task not in started
-        and any((status["phase"], status.get("reason")) == NODE_TROUBLE for status in _statuses(recorder, task))
-    )
-
-
-def _wrong_end(recorder: Recorder, call: Call, task: str) -> Iterator[Complaint]:
-    known = recorder.task_of.get(call.number, set())
+def _wrong_end(recording: Recording, call: Call, task: str, excused: Excuse | None) -> Iterator[Complaint]:
+    known = recording.task_of.get(call.number, set())
     if known != {task}:
         yield Complaint(what=f"call {call.number} has the tasks {sorted(known)}", task=task)
-    ends = [status for status in _statuses(recorder, task) if Phase(status["phase"]).is_terminal]
+    ends = [status for status in recording.statuses(task) if Phase(status["phase"]).is_terminal]
     if not ends:
         if is_kept(call):
             yield Complaint(what="was never seen to end", task=task)
         return  # deleted before its end, or it ended and went while the recorder's watch was cut
     end = ends[-1]
     ending = (Phase(end["phase"]), Reason(end["reason"]))
-    if ending not in right_endings(call):
+    right = right_endings(call) | _unseen_endings(recording, call, task)
+    if excused is not None:
+        right |= {ENDING_OF[excused]}
+    if ending not in right:
         said = f"{end.get('message')!r}, {end.get('error')}"
         yield Complaint(what=f"call {call.number} ({call.tool}, {call.fate}) ended as {ending}: {said}", task=task)
         return
-    text = right_text(call, ending[1])
-    given = end.get("result", {}).get("inline")
-    if text is not None and text not in _text(given):
-        yield Complaint(what=f"its result is {given!r}, not {text!r}", task=task)
+    texts, given = right_texts(call, ending[1]), _texts(end)
+    if texts is not None and texts != given:
+        yield Complaint(what=f"its result is {given}, not {texts}", task=task)
 
 
-def _statuses(recorder: Recorder, task: str) -> list[Json]:
-    return [
-        version.document["status"]
-        for key, versions in recorder.tasks.items()
-        if key.startswith(f"{task}/")
-        for version in versions
-        if version.document.get("status", {}).get("phase")
-    ]
+def _unseen_endings(recording: Recording, call: Call, task: str) -> frozenset[Ending]:
+    """How a task may end whose pod somebody deleted while the operator was cut off: it can go by the Job alone."""
+    if call.fate is not Fate.DELETE_POD:
+        return frozenset()
+    if any(has_succeeded(pod) for pod in recording.pods_of(task)):
+        return frozenset({(Phase.FAILED, Reason.RESULT_LOST)})
+    if any("podName" in status.get("job", {}) for status in recording.statuses(task)):
+        return frozenset()
+    return frozenset({(Phase.FAILED, Reason.JOB_FAILED)})
 
 
-def _text(result: str | None) -> str:
-    document = jsontext.parse(result or "{}")
-    blocks = document.get("content", ()) if isinstance(document, dict) else ()
-    return "\n".join(str(block.get("text", "")) for block in blocks)
+def _texts(status: Json) -> list[str]:
+    """The texts of a task's result, wherever it stands: in order, those first that its program added before."""
+    report = status.get("report", {})
+    is_reported = status.get("result", {}).get("from") == "report"
+    result = jsontext.parse(
+        (report if is_reported else status.get("result", {})).get("result" if is_reported else "inline", "{}")
+    )
+    added = jsontext.parse(report.get("content", "[]"))
+    blocks = [*added, *result.get("content", ())]
+    return [str(block.get("text", "")).strip() for block in blocks]
 
 
-def _wrong_starts(
-    recorder: Recorder, calls: Sequence[Call], ids: Mapping[int, str], diary: Sequence[str]
-) -> Iterator[Complaint]:
+@dataclass(frozen=True, kw_only=True)
+class _Runs:
+    """What the diary has of one task's program, its pods, and what outages may have to do with it."""
+
+    started: int
+    ended: int
+    in_one_pod: int
+    """How often it started in the pod in which it did so most often."""
+    again: int
+    """How often the node may have started it once more."""
+    pods: int
+    surplus: int
+    """How many of these the Job controller may have made too many."""
+    excused: Excuse | None
+
+
+def _wrong_starts(call: Call, task: str, runs: _Runs, *, is_unseen: bool) -> Iterator[Complaint]:
     """One pod for a task, one start in the diary; and where its program's end counts, that end."""
-    lines = Counter((line.split()[0], line.split()[2]) for line in diary)
-    pods = _pods(recorder)
-    for call in calls:
-        task = ids[call.number]
-        started, ended = lines["started", task], lines["ended", task]
-        if started > 1 and _runtime_started_it_again(recorder, task):
-            started = ended = 1
-        if not _was_deleted_unseen(recorder, call, task):
-            if len(pods[task]) > 1:
-                yield Complaint(what=f"it had the pods {sorted(pods[task])}", task=task)
-            if started > 1:
-                yield Complaint(what=f"its program started {started} times", task=task)
-        if call.fate in {Fate.NOTHING, Fate.AGAIN, Fate.ACCEPT} and (started, ended) != (1, 1):
-            yield Complaint(what=f"its program started {started} times and ended {ended} times", task=task)
-        if call.fate is Fate.DECLINE and started:
-            yield Complaint(what="its program started though it was declined", task=task)
+    once = range(1, 2 + runs.again + runs.surplus)
+    ran = f"its program started {runs.started} times and ended {runs.ended} times"
+    if not is_unseen:
+        if runs.pods > 1 + runs.surplus:
+            yield Complaint(what=f"it had {runs.pods} pods", task=task)
+        if runs.started > once[-1] or runs.in_one_pod > 1 + runs.again:
+            yield Complaint(what=ran, task=task)
+    if runs.excused is Excuse.NOT_STARTED:
+        if runs.started:
+            yield Complaint(what=f"{ran}, and its pod says that it did not", task=task)
+    elif call.fate in {Fate.NOTHING, Fate.AGAIN, Fate.ACCEPT} and not (runs.started in once and runs.ended in once):
+        yield Complaint(what=ran, task=task)
+    if (call.tool, call.fate) == (Tool.CONFIRM, Fate.DECLINE) and runs.started:
+        yield Complaint(what=f"{ran}, and it was declined", task=task)
 
 
-def _pods(recorder: Recorder) -> Mapping[str, set[str]]:
-    """The names of each task's pods."""
-    pods: defaultdict[str, set[str]] = defaultdict(set)
-    for versions in recorder.pods.values():
-        metadata = versions[-1].document["metadata"]
-        pods[metadata.get("labels", {}).get(names.TASK_LABEL, "")].add(metadata["name"])
-    return pods
-
-
-def _was_deleted_unseen(recorder: Recorder, call: Call, task: str) -> bool:
+def _was_deleted_unseen(recording: Recording, call: Call, task: str) -> bool:
     """Whether somebody deleted the task's Job before the operator, cut off, could write down that there was one.
 
     Then nothing tells it from a Job that was never made (see docs/chaos.md).
     """
-    uids = {key.partition("/")[2] for key in recorder.jobs if key.startswith(f"{names.job_name(task)}/")}
-    written = {status["job"]["uid"] for status in _statuses(recorder, task) if "job" in status}
+    uids = {key.partition("/")[2] for key in recording.jobs if key.startswith(f"{names.job_name(task)}/")}
+    written = {status["job"]["uid"] for status in recording.statuses(task) if "job" in status}
     return call.fate is Fate.DELETE_JOB and bool(uids - written)
 
 
-def _runtime_started_it_again(recorder: Recorder, task: str) -> bool:
-    """Whether the kubelet started the container of the one pod a second time, and says so.
-
-    It does that with a container whose start it lost sight of when the runtime was killed, whatever the `restartPolicy`
-    (see docs/chaos.md).
-    """
-    statuses = (
-        status
-        for versions in recorder.pods.values()
-        if versions[-1].document["metadata"].get("labels", {}).get(names.TASK_LABEL) == task
-        for status in versions[-1].document.get("status", {}).get("containerStatuses", ())
-    )
-    return any(status["restartCount"] > 0 for status in statuses)
-
-
-def _finalizers(recorder: Recorder) -> Iterator[Complaint]:
-    for kept in (recorder.tasks, recorder.jobs, recorder.pods):
+def _finalizers(recording: Recording) -> Iterator[Complaint]:
+    for kept in (recording.tasks, recording.jobs, recording.pods):
         for key, versions in kept.items():
             held = _held_by(versions)
             if held:
@@ -212,7 +223,7 @@ def _held_by(versions: Iterable[Version]) -> set[str]:
     return {name for name in every if "mcptasks" in name or "kopf" in name}
 
 
-def _too_many_requests(requests: list[Request], ids: Mapping[int, str]) -> Iterator[Complaint]:
+def _too_many_requests(requests: Sequence[Request], ids: Mapping[int, str]) -> Iterator[Complaint]:
     plain = [request for request in requests if not request.is_watch and not request.is_dry_run]
     if len(plain) > MOST_REQUESTS_A_TASK * len(ids):
         yield Complaint(what=f"the operator made {len(plain)} requests for {len(ids)} tasks")

@@ -7,7 +7,7 @@ from typing import Final
 from mcptasks_crds.base import Json
 from mcptasks_crds.phases import Phase, may_follow
 
-_WRITTEN_ONCE: Final = (("job", "uid"), ("result",), ("error",), ("finishedAt",), ("startedAt",))
+_WRITTEN_ONCE: Final = (("job", "uid"), ("result",), ("report", "result"), ("error",), ("finishedAt",), ("startedAt",))
 
 
 def wrong_steps(versions: list[Json]) -> list[str]:
