@@ -4,7 +4,7 @@ What this process forgets of it when it dies ends at the tool's own run limit.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -55,6 +55,10 @@ class Background:
                 self._log.warning("the task of a cut call could not be cancelled", task=task_id, error=error.message)
 
         self._keep(asyncio.create_task(abandon()))
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that nobody waits for."""
+        self._keep(asyncio.create_task(work))
 
     async def settle(self, *, seconds: float) -> None:
         """Give what is under way that long, then leave it."""

@@ -20,6 +20,10 @@ class Held:
     seconds: float | None
     """After how long its answer becomes a result that names the task; None: never."""
 
+    def after(self, seconds: float) -> "Held":
+        """The same, for a call that its client has waited for that long already."""
+        return self if self.seconds is None else Held(seconds=max(0.0, self.seconds - seconds))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:

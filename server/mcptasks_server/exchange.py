@@ -5,6 +5,7 @@ what it is, never by the era.
 """
 
 import asyncio
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -103,6 +104,20 @@ class Exchange(ABC):
             InputRequired: the answers come with the retry.
             RpcError: the client has not declared that it can take one of them.
         """
+
+    async def ask_first(
+        self, requests: Mapping[str, InputRequest], *, task_id: str, seconds: float, stopping: asyncio.Event
+    ) -> Mapping[str, str]:
+        """Put requests before there is a task; gives the answers as JSON text.
+
+        `task_id`: the name of the task that is to ask what is not answered within so many seconds, or before this
+        process is to end. A wire whose client brings its answers along gives them all.
+
+        Raises:
+            InputRequired: the answers come with the retry.
+            InvalidAnswerError: one is not what was asked for.
+        """
+        return {key: json.dumps(answer) for key, answer in (await self.ask(requests)).items()}
 
     @abstractmethod
     async def ask_for_task(self, task: McpTask, requests: Mapping[str, InputRequest]) -> None:

@@ -1,6 +1,6 @@
 """What a tool asks before there is a task, put to the call's client."""
 
-import json
+import asyncio
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,8 +27,16 @@ class DeclinedError(Exception):
         super().__init__(f"Declined: the question `{key}` was not accepted, so nothing was started")
 
 
-async def ask_first(exchange: Exchange, questions: Mapping[str, TaskQuestion], *, tool: JobTool) -> dict[str, str]:
-    """The accepted answers to questions of a tool, each as JSON text.
+async def ask_first(
+    exchange: Exchange,
+    questions: Mapping[str, TaskQuestion],
+    *,
+    tool: JobTool,
+    task_id: str,
+    seconds: float,
+    stopping: asyncio.Event,
+) -> dict[str, str]:
+    """The accepted answers to questions of a tool, each as JSON text. Those that are missing are the task's to ask for.
 
     Only answers to what this very tool has asked count: whoever answered before it was edited, or before anything was
     asked, is asked (again), so that nobody approves one thing and gets another.
@@ -44,14 +52,18 @@ async def ask_first(exchange: Exchange, questions: Mapping[str, TaskQuestion], *
     if exchange.claims.get(TOOL_CLAIM) != asking_tool:
         exchange = replace(exchange, claims={}, responses={}, response_sources={})
     try:
-        given = await exchange.ask({key: request_of(question) for key, question in questions.items()})
+        answers = await exchange.ask_first(
+            {key: request_of(question) for key, question in questions.items()},
+            task_id=task_id,
+            seconds=seconds,
+            stopping=stopping,
+        )
     except InputRequired as asking:
         # However often the answers are sent, they are the answers of one call, which makes one task.
         claims = {ROUNDS_CLAIM: secrets.token_urlsafe(16), **asking.claims, TOOL_CLAIM: asking_tool}
         raise InputRequired(asking.requests, claims=claims) from None
-    answers = {key: json.dumps(given[key]) for key in questions}
     for key, text in answers.items():
         check_answer(key, text, requested_schema=questions[key].requested_schema)
         if action_of(text) != "accept":
             raise DeclinedError(key)
-    return answers
+    return dict(answers)

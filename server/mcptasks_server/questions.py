@@ -1,6 +1,6 @@
 """What a call's client is asked: before there is a task, and by a task. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -27,6 +27,13 @@ class Plan:
     by_task: Mapping[str, TaskQuestion] = field(default_factory=dict)
     """By the task, whose pod starts with the answers."""
 
+    def left_to_task(self, keys: Collection[str]) -> "Plan":
+        """The same, but for questions that the task is to ask though they were to be asked before."""
+        late = {key: _by_task(each) for key, each in self.first.items() if key in keys}
+        return Plan(
+            first={key: each for key, each in self.first.items() if key not in late}, by_task={**self.by_task, **late}
+        )
+
 
 class NobodyToAskError(Exception):
     """The tool asks what only a person may answer, and this client cannot put it before one."""
@@ -35,18 +42,15 @@ class NobodyToAskError(Exception):
 def plan_of(tool: JobTool, door: Door, abilities: Abilities) -> Plan:
     """When a call's questions are asked, by what its client can do.
 
-    A client that cannot answer by a retry is asked by the task what others are asked before there is one.
-
     Raises:
         NobodyToAskError: nothing may be created.
     """
-    if abilities.elicitation and abilities.can_retry:
+    if abilities.elicitation:
         first = {key: each for key, each in tool.questions.items() if each.when is QuestionTime.BEFORE_TASK}
         return Plan(first=first, by_task={key: each for key, each in tool.questions.items() if key not in first})
-    if not abilities.elicitation and not all(_can_be_answered(each, door) for each in tool.questions.values()):
+    if not all(_can_be_answered(each, door) for each in tool.questions.values()):
         raise NobodyToAskError
-    late = {"when": QuestionTime.BEFORE_START}
-    return Plan(by_task={key: each.model_copy(update=late) for key, each in tool.questions.items()})
+    return Plan(by_task={key: _by_task(each) for key, each in tool.questions.items()})
 
 
 def requests_of(task: McpTask, abilities: Abilities) -> dict[str, InputRequest]:
@@ -63,6 +67,10 @@ def request_of(question: TaskQuestion | OpenQuestion) -> InputRequest:
 def a_model_is_asked(task: McpTask) -> bool:
     """Whether the task waits for an answer that a model may give by itself."""
     return any(question.model_may_answer for question in open_for_caller(task).values())
+
+
+def _by_task(question: TaskQuestion) -> TaskQuestion:
+    return question.model_copy(update={"when": QuestionTime.BEFORE_START})
 
 
 def _can_be_answered(question: TaskQuestion, door: Door) -> bool:

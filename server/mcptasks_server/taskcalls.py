@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from mcptasks_crds import names
 from mcptasks_crds.limits import PROGRESS_TOKEN_STORED_BYTES, stored_bytes
 from mcptasks_crds.task import McpTask
 
@@ -23,6 +24,8 @@ from .questions import Plan, plan_of
 from .tasks import NewTask, OtherCallError, TaskNotFoundError
 from .tools import JobTool
 
+ASK_SECONDS: Final = 45.0
+"""How long a question is put before there is a task, where the call itself does not say how long it is held."""
 _NO_ANSWERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -93,11 +96,31 @@ class JobCall:
             # Whoever made it may have died before all of it was there.
             await self.services.tasks.restore(task, input_schema=self.tool.input_schema, arguments=self.source)
             return await _answer(self.services, self.exchange, self.door, task, is_again=True)
+        return await self._first_round(known[0] if known else None)
+
+    async def _first_round(self, identity: Identity | None) -> Result:
         plan = plan_of(self.tool, self.door, self.exchange.abilities)
-        answers = await ask_first(self.exchange, plan.first, tool=self.tool)
-        task = await self._create(self._new(plan, answers, known[0] if known else None))
+        name = names.new_task_id() if identity is None else identity.name
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        answers = await ask_first(
+            self.exchange,
+            plan.first,
+            tool=self.tool,
+            task_id=name,
+            seconds=self._seconds_to_ask(),
+            stopping=self.services.stopping,
+        )
+        plan = plan.left_to_task(plan.first.keys() - answers.keys())
+        task = await self._create(self._new(plan, answers, name, identity))
+        door = self.door.after(clock() - began) if isinstance(self.door, Held) else self.door
         # Of a call that can come again, another replica may have made the task a moment before.
-        return await _answer(self.services, self.exchange, self.door, task, is_again=bool(known))
+        return await _answer(self.services, self.exchange, door, task, is_again=identity is not None)
+
+    def _seconds_to_ask(self) -> float:
+        """How long a client may be asked before there is a task: as long as its kind waits for an answer at all."""
+        seconds, left = self.tool.hold_seconds, self.exchange.caller.seconds_left(now=self.services.clock().timestamp())
+        return min(each for each in (ASK_SECONDS if seconds is None else seconds, left) if each is not None)
 
     async def _find(self, known: tuple[Identity, ...]) -> McpTask | None:
         for identity in known:
@@ -126,7 +149,7 @@ class JobCall:
                 )
             raise
 
-    def _new(self, plan: Plan, answers: Mapping[str, str], identity: Identity | None) -> NewTask:
+    def _new(self, plan: Plan, answers: Mapping[str, str], name: str, identity: Identity | None) -> NewTask:
         tool, token = self.tool, self.exchange.progress.token
         return NewTask(
             tool=tool.name,
@@ -139,6 +162,7 @@ class JobCall:
             running_limit=tool.running_limit,
             queued_limit=tool.queued_limit,
             name=None if identity is None else identity.name,
+            chosen_name=name,
             arguments_digest=None if identity is None else identity.arguments_digest,
             questions={**plan.first, **plan.by_task},
             answers=answers,

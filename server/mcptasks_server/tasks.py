@@ -57,6 +57,8 @@ class NewTask:
     """How many may wait."""
     name: str | None = None
     """The task's id, where it is derived from the call's idempotency key; a random one otherwise."""
+    chosen_name: str | None = None
+    """The task's id, where a random one was chosen before: by it the client's answers were asked for."""
     arguments_digest: str | None = None
     """A keyed hash of the arguments, where the call has an idempotency key."""
     questions: Mapping[str, TaskQuestion] = field(default_factory=dict)

@@ -70,7 +70,7 @@ class KubeTaskStore:
 
     async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
         """Create the McpTask, then the Secret of its arguments where it needs one."""
-        name = new.name or names.new_task_id()
+        name = new.name or new.chosen_name or names.new_task_id()
         with self._admission.of(new):
             try:
                 document = await persist(lambda: self._create(name, new, caller=caller))

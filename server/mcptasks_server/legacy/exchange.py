@@ -19,6 +19,7 @@ from mcptasks_server.outbox import Outbox
 from mcptasks_server.progress import ProgressLine, token_of
 
 from .errors import TaskSupportError, UndeclaredCapabilityError
+from .first_round import FirstRound
 from .projection import IMMEDIATE_RESPONSE, call_result, created_members, related
 from .replica import Replica
 from .result_streams import ResultStream
@@ -29,6 +30,7 @@ ASK_SECONDS: Final = 600.0
 """How long an inline tool's request waits for its client: a person may have to answer."""
 TRIES: Final = 3
 """How often a client is asked that gives no answer to what it was asked."""
+Meta = Mapping[str, Any] | None
 CANCELLED: Final[Mapping[str, Any]] = {"action": "cancel"}
 """The answer to a form that the client could not put before anybody."""
 
@@ -69,16 +71,29 @@ class LegacyExchange(Exchange):
                         await self._give_up(request_id)
                 raise RpcError(f"The client did not answer within {ASK_SECONDS:g} s") from error
 
+    async def ask_first(
+        self, requests: Mapping[str, InputRequest], *, task_id: str, seconds: float, stopping: asyncio.Event
+    ) -> Mapping[str, str]:
+        """Put all of them on this stream, until all are answered, one is declined, or the time is up.
+
+        Their ids are those of the task's own questions, so an answer that comes later is the task's.
+        """
+        return await FirstRound(exchange=self, requests=requests, task_id=task_id).answers(
+            seconds=seconds, stopping=stopping
+        )
+
+    async def put_for_task(self, question: TaskQuestion, request: InputRequest, *, meta: Meta = None) -> str:
+        """Put a question of a task on this stream; its id."""
+        request_id = self.replica.server_requests.question_id(question, session=self.session.nonce, asked=self.asked)
+        await self._send(request_id, request, meta=meta)
+        return request_id
+
     async def ask_for_task(self, task: McpTask, requests: Mapping[str, InputRequest]) -> None:
         """Put those that were not put on this stream yet. Their answers may come to any replica."""
         for key, request in requests.items() if self.stream.speaks else ():
             if self.asked.is_new(key):
-                question = TaskQuestion(task_id=task.metadata.name, key=key)
-                request_id = self.replica.server_requests.question_id(
-                    question, session=self.session.nonce, asked=self.asked
-                )
                 meta = related(task.metadata.name) if self.of_task else None
-                await self._send(request_id, request, meta=meta)
+                await self.put_for_task(TaskQuestion(task_id=task.metadata.name, key=key), request, meta=meta)
 
     async def wants_a_look(self) -> None:
         """After an answer that its question does not take."""
@@ -146,9 +161,13 @@ class LegacyExchange(Exchange):
             message["params"] = params
         await self.outbox.send(message)
 
-    async def _give_up(self, request_id: str) -> None:
-        params = {"requestId": request_id, "reason": "no answer in time"}
+    async def take_back(self, request_id: str, reason: str) -> None:
+        """Tell the client that nobody waits for its answer any more."""
+        params = {"requestId": request_id, "reason": reason}
         await self.outbox.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+    async def _give_up(self, request_id: str) -> None:
+        await self.take_back(request_id, "no answer in time")
 
 
 def exchange_of(

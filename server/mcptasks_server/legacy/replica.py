@@ -15,7 +15,8 @@ class Replica:
     """The tables of one replica."""
 
     server_requests: ServerRequests
-    """Who waits for a client's answer here. Lost: an inline tool's own request, with the tool's run."""
+    """Who waits for a client's answer here. Lost: an inline tool's own request, with the tool's run; a call that asks
+    before there is a task, which its client makes again."""
     log_levels: LogLevels = field(default_factory=LogLevels)
     """Lost: the level; the default holds."""
     under_way: UnderWay = field(default_factory=UnderWay)

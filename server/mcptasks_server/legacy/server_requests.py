@@ -2,7 +2,8 @@
 
 The id of a task's question is signed and names the task and the question, so its answer can be taken by any replica. An
 inline tool's own request is waited for by the one process that runs the function: its answer must come back here, which
-is what the Service's client affinity is for.
+is what the Service's client affinity is for. So is, while there is no task, the answer to what is asked before it: at
+another replica it is kept for the task.
 """
 
 import asyncio
@@ -27,6 +28,17 @@ class TaskQuestion:
 
     task_id: str
     key: str
+    is_first: bool = False
+    """Whether it was put before the task was made, so that there may not be one yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstQuestion:
+    """A question that is put before there is a task, by a call that waits at this replica."""
+
+    requested_schema: str
+    """As JSON text."""
+    answer: asyncio.Future[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +80,16 @@ class ServerRequests:
         self._signer = signer
         self._waiting: dict[str, asyncio.Future[Response]] = {}
         self._asked: WeakValueDictionary[str, Asked] = WeakValueDictionary()
+        self._first: dict[TaskQuestion, FirstQuestion] = {}
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._waiting) + len(self._first)
 
     def question_id(self, question: TaskQuestion, *, session: str, asked: Asked) -> str:
         """A fresh id for a task's question to a session. `asked` belongs to the stream that it is sent on."""
         nonce = secrets.token_urlsafe(9)
-        claims = {"t": question.task_id, "q": question.key, "s": session, "n": nonce}
+        first = {"f": True} if question.is_first else {}
+        claims = {"t": question.task_id, "q": question.key, "s": session, "n": nonce, **first}
         request_id = self._signer.seal(Purpose.SERVER_REQUEST, claims)
         self._asked[request_id] = asked
         return request_id
@@ -98,6 +112,28 @@ class ServerRequests:
             del self._waiting[nonce]
             future.cancel()
 
+    @contextmanager
+    def expecting_first(self, question: TaskQuestion, *, requested_schema: str) -> Iterator[asyncio.Future[str]]:
+        """What the answer to a question will be, as JSON text, for as long as its call waits here.
+
+        Raises:
+            RefusedError: too many wait already.
+        """
+        if len(self._waiting) + len(self._first) >= MAX_WAITING:
+            raise RefusedError(f"More than {MAX_WAITING} requests to clients wait for their answers: try again later")
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._first[question] = FirstQuestion(requested_schema=requested_schema, answer=future)
+        try:
+            yield future
+        finally:
+            del self._first[question]
+            future.cancel()
+
+    def first_question(self, question: TaskQuestion) -> FirstQuestion | None:
+        """Of a question that a call puts before there is a task; None where it does not wait at this replica for it."""
+        found = self._first.get(question)
+        return None if found is None or found.answer.done() else found
+
     def named_by(self, request_id: object, *, session: str, now: float) -> TaskQuestion | InlineRequest | None:
         """What the id of a session's answer names; None where it is no id that this server gave to that session."""
         if not isinstance(request_id, str):
@@ -109,7 +145,7 @@ class ServerRequests:
         if claims["s"] != session:
             return None
         if "t" in claims:
-            return TaskQuestion(task_id=claims["t"], key=claims["q"])
+            return TaskQuestion(task_id=claims["t"], key=claims["q"], is_first="f" in claims)
         return InlineRequest(nonce=claims["n"])
 
     def resolve(self, request: InlineRequest, response: Response) -> bool:

@@ -55,7 +55,7 @@ class InMemoryTaskStore:
     async def create(self, new: NewTask, *, caller: Caller) -> McpTask:
         """Keep a new task."""
         await self._ready()
-        name = new.name or names.new_task_id()
+        name = new.name or new.chosen_name or names.new_task_id()
         with Admission(self, max_tasks=self.max_tasks).of(new):
             return self._create(name, new, caller=caller)
 

@@ -44,17 +44,24 @@ def _asking(*, model: bool) -> Any:
     )
 
 
-def test_a_client_that_can_retry_is_asked_before_there_is_a_task_what_is_to_be_asked_then() -> None:
-    plan = plan_of(_asking(model=False), Handle(), Abilities(elicitation=True, can_retry=True))
+@pytest.mark.parametrize("retries", [True, False])
+@pytest.mark.parametrize("door", [Handle(), Held(seconds=45), Held(seconds=None)])
+def test_who_can_be_asked_is_asked_before_there_is_a_task_what_is_to_be_asked_then(door: Door, retries: bool) -> None:
+    plan = plan_of(_asking(model=False), door, Abilities(elicitation=True, can_retry=retries))
 
     assert (set(plan.first), set(plan.by_task)) == ({"first"}, {"start"})
 
 
-def test_a_client_that_cannot_retry_is_asked_everything_by_the_task() -> None:
-    plan = plan_of(_asking(model=False), Held(seconds=None), Abilities(elicitation=True))
+def test_what_was_not_answered_in_time_is_left_to_the_task() -> None:
+    plan = plan_of(_asking(model=False), Handle(), Abilities(elicitation=True)).left_to_task({"first"})
 
     assert (set(plan.first), set(plan.by_task)) == (set(), {"first", "start"})
     assert {question.when for question in plan.by_task.values()} == {"beforeStart"}
+
+
+@pytest.mark.parametrize(("seconds", "left"), [(None, None), (45.0, 35.0), (5.0, 0.0)])
+def test_what_a_call_has_waited_for_an_answer_it_is_not_held_again(seconds: float | None, left: float | None) -> None:
+    assert Held(seconds=seconds).after(10.0) == Held(seconds=left)
 
 
 @pytest.mark.parametrize("door", [Handle(), Held(seconds=45), Held(seconds=None)])

@@ -1,5 +1,6 @@
 """Two replicas over one store, with tools that run as Jobs and tools that run in the process, and legacy clients."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,11 @@ SAMPLE = InputRequest(
     params={"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 10},
 )
 ROOTS = InputRequest(method="roots/list")
+
+
+def question(key: str) -> dict[str, Any]:
+    """One that is asked before there is a task."""
+    return {"key": key, "message": f"{key}?", "requestedSchema": FORM, "when": "beforeTask"}
 
 
 @dataclass(kw_only=True)
@@ -74,7 +80,15 @@ def callers() -> CallerPolicy:
 
 
 @pytest.fixture
-async def replicas(store: InMemoryTaskStore, inline: Inline, callers: CallerPolicy) -> AsyncIterator[tuple[Wire, Wire]]:
+def stopping() -> asyncio.Event:
+    """Set once the first replica is to end."""
+    return asyncio.Event()
+
+
+@pytest.fixture
+async def replicas(
+    store: InMemoryTaskStore, inline: Inline, callers: CallerPolicy, stopping: asyncio.Event
+) -> AsyncIterator[tuple[Wire, Wire]]:
     """Bare clients of two replicas."""
     jobs = FixedCatalogue(
         ready_tool("long", output_schema=NUMBER),
@@ -82,6 +96,10 @@ async def replicas(store: InMemoryTaskStore, inline: Inline, callers: CallerPoli
         ready_tool("held", without_tasks="hold"),
         ready_tool("task-only", task_support="required"),
         ready_tool("never-task", task_support="forbidden"),
+        ready_tool("first", questions=[question("one"), question("two")]),
+        replace(ready_tool("soon", questions=[question("one")]), hold_seconds=0.05),
+        replace(ready_tool("later", questions=[question("one")]), hold_seconds=1.0),
+        ready_tool("first-held", questions=[question("one")], without_tasks="hold"),
         ready_tool(
             "approved",
             questions=[{"key": "sure", "message": "Sure?", "requestedSchema": FORM, "when": "beforeStart"}],
@@ -99,9 +117,9 @@ async def replicas(store: InMemoryTaskStore, inline: Inline, callers: CallerPoli
     signer = Signer.ephemeral()
     async with AsyncExitStack() as stack:
         wires = []
-        for _ in range(2):
+        for ends in (stopping, asyncio.Event()):
             app = create_app(
-                Services(catalogue=CombinedCatalogue(jobs, packs=(tool,)), tasks=store, signer=signer),
+                Services(catalogue=CombinedCatalogue(jobs, packs=(tool,)), tasks=store, signer=signer, stopping=ends),
                 callers=callers,
                 guards=Guards(origins=frozenset({"https://app.example"})),
                 health=Health(ready=lambda: "", live=lambda: ""),
