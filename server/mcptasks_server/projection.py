@@ -18,6 +18,7 @@ from mcptasks_crds.reasons import Reason
 from mcptasks_crds.task import McpTask, Progress
 from mcptasks_crds.times import format_time
 
+from .reserved import without_reserved
 from .wire import ext_tasks as wire
 
 Status = Literal["working", "completed", "failed", "cancelled"]
@@ -81,8 +82,9 @@ def is_expired(task: McpTask, *, now: datetime) -> bool:
 
 
 def result_text(task: McpTask) -> str | None:
-    """The result as the tool gave it; None where there is none."""
-    return outcomes.result_text(task.status)
+    """The result as the tool gave it, but for what is not its own to say (see `reserved`); None where there is none."""
+    text = outcomes.result_text(task.status)
+    return None if text is None else without_reserved(text)
 
 
 def _common(task: McpTask) -> dict[str, Any]:
