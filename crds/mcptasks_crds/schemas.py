@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -14,6 +15,7 @@ from .pointers import pointer
 MOST_ALTERNATIVES: Final = 10_000
 """In how many ways a schema may want one value to be looked at. A few lines can ask for 2^17 of them, each kept."""
 
+_BEYOND: Final = "is a number beyond 1.7e308, which cannot be checked"
 _MASK: Final = "the value"
 """What a violation says in place of a value, where there are secrets."""
 
@@ -87,7 +89,8 @@ class Schema:
         try:
             self._validator.validate(value)
         except jsonschema_rs.ValidationError as error:
-            return self._said(error)
+            is_beyond = _is_beyond_floats(_at(value, error.instance_path))
+            return self._said(error, message=_BEYOND if is_beyond else None)
         except UnicodeEncodeError:
             # JSON can escape half of a surrogate pair; the validator's strings cannot hold it.
             return self.violation(_whole_characters(value))
@@ -95,13 +98,24 @@ class Schema:
             return Violation(pointer="", message="nested too deeply")
         return None
 
-    def _said(self, error: jsonschema_rs.ValidationError) -> Violation:
+    def _said(self, error: jsonschema_rs.ValidationError, *, message: str | None = None) -> Violation:
         path = error.instance_path
         if path and path[0] in self._secrets:  # its inner names may be secrets too
             return Violation(pointer=pointer(path[:1]), message=f"breaks `{error.kind.name}` of its schema")
         if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required):
             return Violation(pointer=pointer([*path, error.kind.property]), message="is required")
-        return Violation(pointer=pointer(path), message=error.message)
+        return Violation(pointer=pointer(path), message=message or error.message)
+
+
+def _at(value: object, path: Sequence[str | int]) -> object:
+    for step in path:
+        value = value[step]  # type: ignore[index]  # the validator has been there
+    return value
+
+
+def _is_beyond_floats(value: object) -> bool:
+    """Whether it is a number that is read as an infinity (`1e400`), which the validator takes for null."""
+    return isinstance(value, float) and math.isinf(value)
 
 
 def _whole_characters(value: object) -> object:

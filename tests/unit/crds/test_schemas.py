@@ -1,5 +1,6 @@
 """Values against schemas: where they break them, and never at the price of the process."""
 
+import math
 from typing import Any
 
 import pytest
@@ -96,3 +97,21 @@ def test_a_schema_that_is_none_says_where(schema: Any, words: str) -> None:
 
 def test_half_a_surrogate_pair_counts_as_one_character() -> None:
     assert Schema({"maxLength": 1}).violation("\ud800") is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "says"),
+    [
+        ({"type": "number"}, math.inf, "(the whole): is a number beyond 1.7e308, which cannot be checked"),
+        ({"items": {"type": "integer"}}, [1, -math.inf], "/1: is a number beyond 1.7e308, which cannot be checked"),
+        ({"properties": {"n": {"type": "number"}}}, {"n": None}, '/n: null is not of type "number"'),
+    ],
+)
+def test_a_number_that_is_too_large_to_be_read_is_not_called_null(schema: Any, value: Any, says: str) -> None:
+    assert str(Schema(schema).violation(value)) == says
+
+
+def test_a_secret_number_is_not_described() -> None:
+    violation = Schema({"properties": {"n": {"type": "number"}}}, secrets=["n"]).violation({"n": math.inf})
+
+    assert str(violation) == "/n: breaks `type` of its schema"
