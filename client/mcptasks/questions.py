@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from .errors import ProtocolError
+from .forms.shapes import fault
 from .models import InputRequired, InputRequiredTask
 
 FORMS: Final[Mapping[str, Any]] = MappingProxyType({"elicitation": {"form": {}}})
@@ -26,7 +28,11 @@ class Question:
 
 
 def questions_of(asking: InputRequired | InputRequiredTask) -> dict[str, Question]:
-    """The forms among a server's requests, by key. What else it may request takes capabilities that nobody declares."""
+    """The forms among a server's requests, by key. What else it may request takes capabilities that nobody declares.
+
+    Raises:
+        ProtocolError: one is no form.
+    """
     found = {key: _question(key, request) for key, request in asking.input_requests.items()}
     return {key: question for key, question in found.items() if question is not None}
 
@@ -36,11 +42,15 @@ def _question(key: str, request: Any) -> Question | None:
         case {"method": "elicitation/create", "params": {"mode": str(mode)}} if mode != "form":
             return None
         case {"method": "elicitation/create", "params": {**params}}:
-            form, meta = params.get("requestedSchema"), params.get("_meta")
+            form: Any = params.get("requestedSchema", {})
+            meta = params.get("_meta")
+            wrong = fault(form)
+            if wrong is not None:
+                raise ProtocolError(f"the server's question {key!r} has no form that can be shown: {wrong}")
             return Question(
                 key=key,
                 message=str(params.get("message", "")),
-                form=form if isinstance(form, Mapping) else {},
+                form=form,
                 meta=meta if isinstance(meta, Mapping) else {},
             )
         case _:

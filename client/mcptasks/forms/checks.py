@@ -64,9 +64,13 @@ def options_of(schema: Mapping[str, Any]) -> Mapping[Any, str] | None:
         return dict(zip(values, map(str, words), strict=True))
     for keyword in ("oneOf", "anyOf"):
         each = schema.get(keyword)
-        if isinstance(each, list) and all(isinstance(one, Mapping) and "const" in one for one in each):
+        if isinstance(each, list) and all(isinstance(one, Mapping) and _has_const(one) for one in each):
             return {one["const"]: str(one.get("title", one["const"])) for one in each}
     return None
+
+
+def _has_const(schema: Mapping[str, Any]) -> bool:
+    return "const" in schema and isinstance(schema["const"], Hashable)
 
 
 def _is_of(kind: str, value: Any) -> bool:

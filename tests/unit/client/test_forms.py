@@ -11,9 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptasks.cli.dialogue import ask
+from mcptasks.errors import ProtocolError
 from mcptasks.forms import FormError, Kind, accept, content_from, fields_of, parse_assignment
+from mcptasks.forms.checks import violation
 from mcptasks.forms.formats import FORMATS
-from mcptasks.questions import Question
+from mcptasks.forms.shapes import fault
+from mcptasks.models import InputRequired
+from mcptasks.questions import Question, questions_of
 from mcptasks_crds.forms import check_form_schema, violation_of_answer
 
 WORDS = st.text(max_size=12)
@@ -322,3 +326,44 @@ def test_what_a_server_says_cannot_look_like_the_dialogue() -> None:
 
     assert "    accept, decline?" in typist.shown
     assert all("\n" not in line.lstrip("\n") for line in typist.shown)
+
+
+ODD: st.SearchStrategy[Any] = (
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2) | st.just([]) | st.just({})
+)
+NUMBERED = ("minimum", "maxLength", "maxItems")
+KEYWORDS = ("type", "items", "enum", "enumNames", "oneOf", "anyOf", "default", "format", *NUMBERED)
+ODD_FIELDS: st.SearchStrategy[Any] = ODD | st.dictionaries(
+    st.sampled_from(KEYWORDS), ODD | st.lists(ODD | st.just({"const": []}), max_size=2)
+)
+ODD_FORMS: st.SearchStrategy[Any] = ODD | st.fixed_dictionaries(
+    {}, optional={"properties": ODD | st.dictionaries(NAMES, ODD_FIELDS, max_size=2), "required": ODD | st.lists(ODD)}
+)
+
+
+@given(ODD_FORMS, st.one_of(ODD, st.just(["a"])))
+def test_a_form_that_a_server_has_made_up_is_shown_or_its_fault_is_named(form: Any, value: Any) -> None:
+    request = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": form}}
+    asking = InputRequired(input_requests={"q": request}, request_state=None)
+    if fault(form) is not None:
+        with pytest.raises(ProtocolError, match="question 'q' has no form that can be shown: "):
+            questions_of(asking)
+        return
+    question = questions_of(asking)["q"]
+    for each in fields_of(question.form):
+        assert each.hint()
+        violation(question.form, {each.name: value})
+
+
+@pytest.mark.parametrize(
+    ("form", "says"),
+    [
+        ({"type": "object", "required": 5}, "/required: must be a list of names"),
+        ({"properties": []}, "/properties: must be an object"),
+        ({"properties": {"n": True}}, "/properties/n: must be an object"),
+        ({"properties": {"n": {"type": "string", "minLength": "1"}}}, "/properties/n/minLength: must be a number"),
+        (5, "must be an object"),
+    ],
+)
+def test_a_form_that_is_none_is_named_with_its_place(form: Any, says: str) -> None:
+    assert fault(form) == says
