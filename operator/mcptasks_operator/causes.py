@@ -64,6 +64,12 @@ class Symptom:
 
 _FORBIDDEN: Final = re.compile(r'^(Error creating: )?(\S+ "[^"]*" is forbidden: )?')
 _QUOTA: Final = "exceeded quota"
+_PULLED: Final = re.compile(r'image "([^"]*)"')
+_PULL_WRAPS: Final = re.compile(
+    r'Back-off pulling image "[^"]*"(?:: ErrImagePull)?(?:: )?|rpc error: code = \w+ desc = '
+    r'|failed to pull(?: and unpack)? image "[^"]*": |failed to resolve reference "[^"]*": '
+    r'|failed to do request: \w+ "[^"]*": '
+)
 _PULLS: Final = "ErrImagePull|ImagePullBackOff|RegistryUnavailable|ImageInspectError|SignatureValidationFailed"
 _MISSING: Final = "not found|references non-existent|couldn't find key"
 _WITHOUT_IMAGE: Final = "no match for platform|no matching manifest|no image found in .* for architecture"
@@ -261,6 +267,28 @@ def words_of_refusal(message: str) -> str:
     return _FORBIDDEN.sub("", message).strip()
 
 
+def words_of_pull(message: str) -> str:
+    """Why an image was not pulled: the kubelet and its runtime each say once more of which image they speak.
+
+    >>> words_of_pull('Back-off pulling image "x:1": ErrImagePull: rpc error: code = NotFound desc = failed to pull and'
+    ...     ' unpack image "x:1": failed to resolve reference "x:1": x:1: not found')
+    'x:1: not found'
+    """
+    found = _PULLED.search(message)
+    image, rest = "" if found is None else found[1], _PULL_WRAPS.sub("", message).strip()
+    return rest if image in rest else f"{image}: {rest}" if rest else image
+
+
+def at_the_end(words: str) -> str:
+    """What a start waited for in vain.
+
+    >>> at_the_end("the image cannot be pulled yet: ErrImagePull: not yet")
+    'the image cannot be pulled: ErrImagePull: not yet'
+    """
+    head, colon, rest = words.partition(": ")
+    return head.removesuffix(" yet") + colon + rest
+
+
 def is_for_another_processor(said: str, *, whole: bool = False) -> bool:
     """Whether a container could not be started because its program is not for the node's processor.
 
@@ -300,6 +328,8 @@ def _words(row: Symptom, word: str, message: str) -> str:
     if row.reason is None:
         return message[:1].lower() + message[1:]
     said = words_of_refusal(message)
+    if row.reason is Reason.IMAGE_PULL:
+        said = words_of_pull(said)
     if row.source is Source.CONTAINER:
         said = f"{word}: {said}" if said else word
     return f"{row.says}: {said}" if said else row.says

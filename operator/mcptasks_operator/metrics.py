@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -22,6 +22,8 @@ class Metrics:
     """The operator's metrics, in a registry of their own."""
 
     def __init__(self) -> None:
+        # Else each counter has a series more, of which nobody asks anything.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._ended = Counter(
             f"{PREFIX}_tasks_ended",

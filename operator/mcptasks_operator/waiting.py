@@ -6,7 +6,7 @@ from typing import Final
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
 
-from .causes import STARTS, Cause, Heals, cause_of
+from .causes import STARTS, Cause, Heals, at_the_end, cause_of
 from .decision import ConfirmPods
 from .situation import Situation
 from .stopping import run_limit
@@ -33,7 +33,7 @@ def start_deadline_is_over(situation: Situation) -> Verdict | None:
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())  # it may run by now: the deadline must not lose a race with our own cache
     seconds, cause = situation.execution.start_deadline_seconds, _cause(situation)
-    message = f"not started within {seconds} s: {_what_it_waits_for(situation, cause)}"
+    message = f"not started within {seconds} s: {at_the_end(_what_it_waits_for(situation, cause))}"
     return failed(_reason_of_a_late_start(situation, cause), message)
 
 

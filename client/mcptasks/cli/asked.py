@@ -8,6 +8,7 @@ from mcptasks.forms.fields import Field, Kind, fields_of
 from mcptasks.questions import Question
 
 from .dialogue import description_of
+from .moments import shown_text
 
 ANSWER_WITH: Final = "mcptasks.dev/answerWith"
 """In the `_meta` of what `--output json` prints: the command that answers, by the question's key."""
@@ -29,7 +30,7 @@ def lines_of(question: Question, commands: Sequence[str]) -> Iterable[str]:
     if ANSWERED_BY in question.meta:
         yield f"    answered by: {question.meta[ANSWERED_BY]}"
     if EXPIRES_AT in question.meta:
-        yield f"    until: {question.meta[EXPIRES_AT]}"
+        yield f"    until: {shown_text(str(question.meta[EXPIRES_AT]))}"
     yield from (f"  $ {command}" for command in commands)
 
 

@@ -21,6 +21,7 @@ from mcptasks.models import (
 from mcptasks.questions import Question, questions_of
 
 from .asked import answer_commands, document_of, lines_of, retry_words, with_commands
+from .moments import shown
 from .options import Output
 from .pretty import pretty
 
@@ -122,8 +123,8 @@ class Printer:
         fields: dict[str, object] = {"task": task.task_id, "status": str(task.status)}
         if task.status_message:
             fields["message"] = task.status_message
-        fields["created"] = task.created_at.isoformat(timespec="seconds")
-        fields["updated"] = task.last_updated_at.isoformat(timespec="seconds")
+        fields["created"] = shown(task.created_at)
+        fields["updated"] = shown(task.last_updated_at)
         fields["kept for"] = "ever" if task.ttl_ms is None else f"{task.ttl_ms / 1000:g} s from its creation"
         for name, value in fields.items():
             self._line(f"{name + ':':<10} {value}")

@@ -120,7 +120,7 @@ class _Asker:
             _show(f"? {question.message}\n  {json.dumps(found, ensure_ascii=False)}")
             return found
         with self._one_at_a_time:
-            return ask(question, read=_read_line, show=_show)
+            return ask(question, read=_read_line, show=_show, is_typed=sys.stdin.isatty())
 
 
 def _read_line(prompt: str) -> str:

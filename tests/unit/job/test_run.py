@@ -100,6 +100,7 @@ def test_the_end_of_the_input_declines(run: Run) -> None:
     ended = run(TOOL, "--arg", "name=fox")
 
     assert (ended.code, ended.text) == (1, "declined: Which colour?")
+    assert "Ctrl-D" not in ended.err  # nobody types here
 
 
 def test_answers_may_be_written_down(run: Run, tmp_path: Path) -> None:
@@ -233,6 +234,7 @@ def test_each_kind_of_field_can_be_typed() -> None:
         "action": "accept",
         "content": {"name": "fox", "count": 3, "ratio": 1.5, "sure": False, "some": ["a", "b"]},
     }
+    assert shown[0] == "\n? Well?    (Ctrl-D declines)"
     assert "  Yours" in shown
     assert "  a whole number, such as 3?" in shown
 

@@ -9,6 +9,7 @@ from mcptasks.cli.dialogue import Lines, ask
 from mcptasks.cli.exits import Exit
 from mcptasks.cli.follow import or_interrupt
 from mcptasks.cli.interrupts import watch_interrupts
+from mcptasks.cli.moments import shown
 from mcptasks.cli.output import Printer
 from mcptasks.cli.status import Reporter
 from mcptasks.cli.wanted import NotAskedError, Wanted
@@ -63,7 +64,7 @@ async def approvals(office: Office, *, everywhere: bool) -> Exit:
                 "caller": each.caller,
                 "approvers": each.approvers,
                 "yours": each.may_be_given_by(user),
-                "expiresAt": each.expires_at and each.expires_at.isoformat().replace("+00:00", "Z"),
+                "expiresAt": each.expires_at and shown(each.expires_at),
                 "message": each.message,
             }
             for each in found

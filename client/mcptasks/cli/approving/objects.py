@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from mcptasks.cli.asked import ANSWERED_BY, EXPIRES_AT
+from mcptasks.cli.moments import shown
 from mcptasks.forms.answers import Answer
 from mcptasks.questions import Question
 
@@ -48,7 +49,7 @@ class Approval:
         """The question, as a client would be asked it."""
         meta = {ANSWERED_BY: self.approvers}
         if self.expires_at is not None:
-            meta[EXPIRES_AT] = self.expires_at.isoformat().replace("+00:00", "Z")
+            meta[EXPIRES_AT] = shown(self.expires_at)
         return Question(key=self.key, message=self.message, form=self.form, meta=meta)
 
 

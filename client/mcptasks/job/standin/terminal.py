@@ -11,12 +11,14 @@ from .desk import Question
 DECLINE: Final = {"action": "decline"}
 
 
-def ask(question: Question, *, read: Callable[[str], str], show: Callable[[str], None]) -> dict[str, Any]:
+def ask(
+    question: Question, *, read: Callable[[str], str], show: Callable[[str], None], is_typed: bool = True
+) -> dict[str, Any]:
     """Ask field by field. The end of the input declines.
 
-    `read` prompts for a line and raises EOFError at the end of the input.
+    `read` prompts for a line and raises EOFError at the end of the input. `is_typed`: whether somebody types the lines.
     """
-    show(f"\n? {question.message}    (Ctrl-D declines)")
+    show(f"\n? {question.message}" + ("    (Ctrl-D declines)" if is_typed else ""))
     content: dict[str, Any] = {}
     try:
         for field in fields_of(question.form):

@@ -248,6 +248,22 @@ STANDINGS = [
         "the image cannot be pulled yet: ImagePullBackOff: not found",
     ),
     row(
+        "an image that does not come is told without what runtimes say around it",
+        starting(
+            {
+                "container": waiting(
+                    "ImagePullBackOff",
+                    'Back-off pulling image "r.example/a:1": ErrImagePull: failed to pull and unpack'
+                    ' image "r.example/a:1": failed to resolve reference "r.example/a:1": failed to do request: Head'
+                    ' "https://r.example/v2/a/manifests/1": dial tcp: lookup r.example: no such host',
+                )
+            }
+        ),
+        Phase.PENDING,
+        None,
+        "the image cannot be pulled yet: ImagePullBackOff: r.example/a:1: dial tcp: lookup r.example: no such host",
+    ),
+    row(
         "a container that cannot be created yet is waited for",
         starting({"container": waiting("CreateContainerError", "name is reserved")}),
         Phase.PENDING,
@@ -280,7 +296,7 @@ STANDINGS = [
         starting({"container": waiting("ErrImagePull", "no route")}, job=job(created_at=ago(300)), pods_confirmed=True),
         Phase.FAILED,
         Reason.IMAGE_PULL,
-        "not started within 300 s: the image cannot be pulled yet: ErrImagePull: no route",
+        "not started within 300 s: the image cannot be pulled: ErrImagePull: no route",
     ),
     row(
         "a pod of which no scheduler says anything has no node either",

@@ -7,7 +7,7 @@ import pytest
 
 from mcptasks_crds.phases import Phase
 from mcptasks_crds.reasons import Reason
-from mcptasks_operator.causes import MENDING, SYMPTOMS, Heals, Source, Symptom, cause_of
+from mcptasks_operator.causes import MENDING, SYMPTOMS, Heals, Source, Symptom, cause_of, words_of_pull
 from mcptasks_operator.decide import decide
 from mcptasks_operator.decision import ConfirmPods, RetireJob
 from mcptasks_operator.observation import EventSeen, Observation
@@ -103,6 +103,7 @@ def test_each_row_is_said_and_leads_to_its_reason_when_it_may_last_no_longer(
     assert late.reason is (row.reason or Reason.START_DEADLINE)
     waits = early if row.heals is not Heals.NEVER else mended
     told = message.removeprefix(FORBIDDEN).removeprefix("Error creating: ")
+    told = words_of_pull(told) if row.reason is Reason.IMAGE_PULL else told
     assert told.lower() in (waits.message or "").lower()
     assert (waits.message or "").startswith(row.says)
 
