@@ -1,6 +1,7 @@
 """Legacy clients at two processes over one API server: what crosses from one to the other, and what a kill leaves."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -23,7 +24,15 @@ from mcptasks_server.testing.wire import WITH_FORMS, Wire
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow, pytest.mark.timeout(180)]
 
 ACCEPT = {"action": "accept", "content": {"yes": True}}
-TOOLS_WANTED = {"long": {}, "held": {"withoutTasks": "hold"}}
+YES = {"action": "accept", "content": {"sure": True}}
+FORM = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
+FIRST = [{"key": "first", "message": "Sure?", "requestedSchema": FORM, "when": "beforeTask"}]
+TOOLS_WANTED: dict[str, dict[str, Any]] = {
+    "long": {},
+    "held": {"withoutTasks": "hold"},
+    "first": {"questions": FIRST},
+    "soon": {"questions": FIRST, "holdSeconds": 2},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +123,60 @@ async def test_a_held_calls_question_is_answered_at_the_other_replica(
     assert accepted.status == 202
     assert (await only_task())["spec"]["answers"]["approve"]["by"] == "anonymous"
     assert answer.result["content"] == [{"type": "text", "text": "1.0"}]
+
+
+async def test_nothing_is_in_the_cluster_until_what_is_asked_before_it_is_answered(
+    client: LegacyWire, kube: Kube, namespace: str, hand: Hand, only_task: Callable[[], Awaitable[Json]]
+) -> None:
+    async with client.stream("tools/call", {"name": "first"}) as stream:
+        asked = await stream.until("elicitation/create")
+        await client.respond(asked["id"], {"action": "decline"})
+        declined = await stream.answer()
+    assert declined.result["isError"] is True
+    async with client.stream("tools/call", {"name": "first"}) as stream:
+        asked = await stream.until("elicitation/create")
+        assert (await kube.list(TASKS, namespace))["items"] == []
+        await client.respond(asked["id"], YES)
+        task = await only_task()
+        await hand(task["metadata"]["name"], over())
+        answer = await stream.answer()
+
+    assert task["spec"]["questions"]["first"]["when"] == "beforeTask"
+    assert json.loads(task["spec"]["answers"]["first"]["response"]) == YES
+    assert answer.result["content"] == [{"type": "text", "text": "1.0"}]
+
+
+async def test_an_answer_that_comes_to_the_other_replica_before_there_is_a_task_is_the_tasks(
+    client: LegacyWire, elsewhere: LegacyWire, only_task: Callable[[], Awaitable[Json]]
+) -> None:
+    async with client.stream("tools/call", {"name": "soon"}) as stream:
+        asked = await stream.until("elicitation/create")
+        assert (await elsewhere.respond(asked["id"], YES)).status == 202
+        handle = await stream.answer()
+
+    async def is_answered() -> bool:
+        return "first" in (await only_task())["spec"].get("answers", {})
+
+    await eventually(is_answered, what="the task has its answer")
+    assert handle.result["structuredContent"]["taskId"] == (await only_task())["metadata"]["name"]
+
+
+async def test_a_process_that_ends_in_time_leaves_what_it_asks_to_the_task(
+    replicas: tuple[Replica, Replica],
+    client: LegacyWire,
+    elsewhere: LegacyWire,
+    only_task: Callable[[], Awaitable[Json]],
+) -> None:
+    async with client.stream("tools/call", {"name": "first"}) as stream:
+        asked = await stream.until("elicitation/create")
+        replicas[0].services.processes["server"].terminate()
+        handle = await stream.answer()
+    accepted = await elsewhere.respond(asked["id"], YES)  # the form that the person still has open
+    task = await only_task()
+
+    assert accepted.status == 202
+    assert handle.result["structuredContent"]["taskId"] == task["metadata"]["name"]
+    assert json.loads(task["spec"]["answers"]["first"]["response"]) == YES
 
 
 @pytest.mark.requirement("legacy/cancelled")

@@ -98,3 +98,28 @@ async def test_an_old_pods_value_is_dropped_once_the_api_server_has_refused_it(
 
     assert store.writes == []
     assert reporter.taken(task) is None
+
+
+async def test_before_pods_find_another_replica_all_that_was_told_is_written(
+    store: InMemoryReports, reporter: Reporter
+) -> None:
+    """While it still serves: what comes in between is written by the next call."""
+    task = store.add()
+    for value in (1, 2):
+        reporter.report(task, at(value))
+        await reporter.write_the_rest()
+        assert shown(store, task) == value
+        assert await reporter.written(task, seconds=0)
+
+
+async def test_all_ends_together_take_no_longer_than_one(metrics: Metrics) -> None:
+    store = Failing(*[UnavailableError("away")] * 1000)
+    task, now = store.add(), [0.0]
+    reporter = Reporter(store, budget=50, metrics=metrics, clock=lambda: now[0])
+    reporter.report(task, at(1))
+    await reporter.write_the_rest()
+    now[0] = 100.0
+    await reporter.write_the_rest()
+
+    assert not await reporter.written(task, seconds=0)
+    assert len(store.failures) < 1000
