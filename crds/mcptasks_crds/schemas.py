@@ -108,8 +108,11 @@ class Schema:
 
 
 def _at(value: object, path: Sequence[str | int]) -> object:
-    for step in path:
-        value = value[step]  # type: ignore[index]  # the validator has been there
+    try:
+        for step in path:
+            value = value[step]  # type: ignore[index]  # the validator has been there
+    except (LookupError, TypeError):
+        return None  # the validator leaves steps out whose name is empty
     return value
 
 

@@ -104,6 +104,11 @@ def test_half_a_surrogate_pair_counts_as_one_character() -> None:
     [
         ({"type": "number"}, math.inf, "(the whole): is a number beyond 1.7e308, which cannot be checked"),
         ({"items": {"type": "integer"}}, [1, -math.inf], "/1: is a number beyond 1.7e308, which cannot be checked"),
+        (
+            {"properties": {"": {"properties": {"n": {"type": "number"}}}}},
+            {"": {"n": "x"}},
+            '/n: "x" is not of type "number"',
+        ),
         ({"properties": {"n": {"type": "number"}}}, {"n": None}, '/n: null is not of type "number"'),
     ],
 )
