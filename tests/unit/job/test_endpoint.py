@@ -120,6 +120,7 @@ def test_a_token_file_that_is_not_there_is_waited_for(bench: Any, endpoint: Endp
         (HTTPStatus.CONFLICT, OvertakenError),
         (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, TooLargeError),
         (HTTPStatus.UNPROCESSABLE_ENTITY, RefusedError),
+        (HTTPStatus.FAILED_DEPENDENCY, RefusedError),
     ],
 )
 def test_a_refusal_is_told_in_the_endpoints_words(

@@ -134,3 +134,28 @@ async def test_a_client_that_gives_up_cancels_the_task(replicas: tuple[Wire, Wir
 async def test_the_client_that_looks_for_the_newest_wire_finds_it(replicas: tuple[Wire, Wire]) -> None:
     async with Client(replicas[0].url) as client:
         assert client.protocol_version == "2026-07-28"
+
+
+@pytest.mark.parametrize("action", ["accept", "decline"])
+async def test_a_person_is_asked_before_there_is_a_task(
+    replicas: tuple[Wire, Wire], store: InMemoryTaskStore, action: str
+) -> None:
+    there_were: list[int] = []
+
+    class Asked(Person):
+        async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+            there_were.append(len(store.objects))
+            given = await super().elicit(context, params)
+            return given if action == "accept" else ElicitResult(action="decline")
+
+    person = Asked()
+    async with person.client(replicas[0]) as client:
+        calling = asyncio.create_task(client.call_tool("first-held", {}))
+        if action == "accept":
+            await write(store, await created(store), **over())
+        result = await calling
+
+    assert isinstance(result, CallToolResult)
+    assert (person.asked, there_were) == (["one?"], [0])
+    assert bool(result.is_error) is (action == "decline")
+    assert len(store.objects) == (1 if action == "accept" else 0)
