@@ -9,6 +9,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from mcptasks_devcluster.build import binary, ensure
 from mcptasks_devcluster.errors import NotReadyError, WrongClusterError
@@ -39,19 +40,18 @@ def enforced(paths: ClusterPaths) -> Iterator[None]:
     if init is None:
         raise WrongClusterError(f"{paths.name} is no whole local cluster, or not up")
     ensure([ENFORCER])
-    network = ("nsenter", "--target", str(init), "--net", "--")
     iptables = ("nsenter", "--target", str(init), "--net", "--mount", "--", "iptables", "--wait", "--table", "mangle")
     log = paths.logs / f"{ENFORCER}.log"
     with log.open("ab") as said:
         process = subprocess.Popen(
-            [*network, *enforcer_command(paths)],
+            ["nsenter", "--target", str(init), "--net", "--", *enforcer_command(paths)],
             env={**os.environ, MARK: str(paths.state)},
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
         )
     try:
-        if not becomes_so(lambda: process.poll() is not None or _listens(network), within=_LISTENS_WITHIN):
+        if not becomes_so(lambda: process.poll() is not None or _listens(init), within=_LISTENS_WITHIN):
             raise NotReadyError(f"{ENFORCER} does not listen after {_LISTENS_WITHIN:.0f} s; see {log}")
         if process.poll() is not None:
             raise NotReadyError(f"{ENFORCER} ended with {process.returncode}; see {log}")
@@ -81,6 +81,7 @@ def enforcer_command(paths: ClusterPaths) -> list[str]:
     ]
 
 
-def _listens(network: tuple[str, ...]) -> bool:
-    queues = run([*network, "cat", "/proc/self/net/netfilter/nfnetlink_queue"])
-    return any(line.split()[0] == _QUEUE for line in queues.splitlines())
+def _listens(init: int) -> bool:
+    """Whether the enforcer has opened its queue in that process's network. The file is there once the module is."""
+    queues = Path(f"/proc/{init}/net/netfilter/nfnetlink_queue")
+    return queues.exists() and any(line.split()[0] == _QUEUE for line in queues.read_text().splitlines())
