@@ -23,7 +23,7 @@ from mcptasks_server.testing.wire import WITH_TASKS
 
 from .conftest import TAG, client_of, offer
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
 
 HOME: Final = "policy-test"
 ELSEWHERE: Final = "policy-test-elsewhere"
