@@ -5,6 +5,7 @@ The tests of this file are one release's life, in this order.
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
 
 NAMESPACE = "install-test"
 OTHER_NAMESPACE = "install-test-other"
+PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
 SINGLE = ("server.replicas=1", "operator.replicas=1")
 
 
@@ -73,7 +75,7 @@ def test_the_server_may_store_arguments_that_are_too_large_for_a_task(tools: Any
     assert (called.code, called.output.strip()) == (0, "20000")
 
 
-def test_where_the_pod_that_acts_is_killed_the_one_that_stands_by_finishes_what_runs(
+def test_where_the_operator_that_acts_crashes_the_one_that_stands_by_finishes_what_runs(
     tools: Any, release: str, image: str
 ) -> None:
     task = names.new_task_id()
@@ -81,17 +83,33 @@ def test_where_the_pod_that_acts_is_killed_the_one_that_stands_by_finishes_what_
         applied = tools.kubectl("apply", "--namespace", NAMESPACE, "--filename", "-", stdin=manifest)
         assert applied.code == 0, applied.output
     assert phase_is(tools, task, "Running", seconds=120)
-    operators = {pod["metadata"]["name"] for pod in tools.objects("pods") if component_of(pod) == "operator"}
+    operators = {pod["metadata"]["name"]: pod for pod in tools.objects("pods") if component_of(pod) == "operator"}
     acted = holder(tools)
     assert acted in operators
 
-    killed = tools.kubectl("delete", "pod", acted, "--namespace", NAMESPACE, "--grace-period=0", "--force")
-    assert killed.code == 0, killed.output
+    crash(tools, operators[acted], image=image)
     completed = phase_is(tools, task, "Completed", seconds=60)
     tools.kubectl("delete", "mcptool", "slow", "--namespace", NAMESPACE)
 
     assert completed
-    assert holder(tools) in operators - {acted}
+    assert holder(tools) in set(operators) - {acted}
+    (status,) = operators[acted]["status"]["containerStatuses"]
+    restarted = f"--for=jsonpath={{.status.containerStatuses[0].restartCount}}={status['restartCount'] + 1}"
+    waited = tools.kubectl("wait", "pod", acted, "--namespace", NAMESPACE, restarted, "--timeout=60s")
+    assert waited.code == 0, waited.output  # it was not replaced, but began again
+
+
+def crash(tools: Any, pod: dict[str, Any], *, image: str) -> None:
+    """Kill a pod's process as the documentation says."""
+    (command,) = re.findall(r"^kubectl debug .*?; done'$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    meant = {"NODE": pod["spec"]["nodeName"], "IMAGE": image, "POD": pod["metadata"]["name"]}
+    done = tools.shell(re.sub("NODE|IMAGE|POD", lambda found: meant[found[0]], command))
+    created = re.search(r"pod (node-debugger-\S+)", done.output)
+    assert created, done.output
+    wanted = "--for=jsonpath={.status.containerStatuses[0].state.terminated}"
+    ended = tools.kubectl("wait", "pod", created[1], "--namespace", "default", wanted, "--timeout=60s")
+    tools.kubectl("delete", "pod", created[1], "--namespace", "default")
+    assert ended.code == 0, ended.output
 
 
 def component_of(pod: dict[str, Any]) -> str | None:
