@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcptasks_chaos.run import Outcome, Place
+from mcptasks_chaos.run import Place
 from mcptasks_crds.kube import Kube
 from mcptasks_devcluster.local import LocalCluster
 from mcptasks_devcluster.paths import cluster_paths
@@ -19,7 +19,7 @@ TASKS: Final = int(os.environ.get("MCPTASKS_CHAOS_TASKS") or 60)
 TAG: Final = "test"
 REPORTS: Final = Path(__file__).parents[2] / "dist" / "chaos"
 
-_OUTCOMES: Final = pytest.StashKey[dict[int, Outcome]]()
+_REMARKS: Final = pytest.StashKey[list[str]]()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -52,15 +52,15 @@ async def place(cluster: Any, kube: Kube, tmp_path: Path, seed: int) -> Place:
 
 
 @pytest.fixture
-def outcomes(pytestconfig: pytest.Config) -> dict[int, Outcome]:
-    """What came of each seed, for the summary."""
-    return pytestconfig.stash.setdefault(_OUTCOMES, {})
+def remarks(pytestconfig: pytest.Config) -> list[str]:
+    """What is told in the summary, whatever came of it: one line each."""
+    return pytestconfig.stash.setdefault(_REMARKS, [])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """One line a seed."""
-    found = config.stash.get(_OUTCOMES, {})
+    """The remarks."""
+    found = config.stash.get(_REMARKS, [])
     if found:
         terminalreporter.section("chaos")
-    for seed, outcome in found.items():
-        terminalreporter.line(f"seed {seed}: {outcome}")
+    for remark in found:
+        terminalreporter.line(remark)

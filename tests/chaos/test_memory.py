@@ -27,39 +27,48 @@ RESULT: Final = "x" * 4000
 
 @pytest.fixture
 async def operator(kube: Kube, kubeconfig: Path, namespace: str, tmp_path: Path) -> AsyncIterator[Services]:
-    """An operator at work, and a tool."""
+    """An operator at work, and a tool. It has no rival: its Lease lasts, that a busy machine does not end its life."""
     await kube.create(TOOLS, namespace, tool_manifest("echo"))
-    async with services(kubeconfig=kubeconfig, namespace=namespace, logs=tmp_path) as running:
+    lasting = {"MCPTASKS_LEASE_SECONDS": "60"}
+    async with services(kubeconfig=kubeconfig, namespace=namespace, environment=lasting, logs=tmp_path) as running:
         await running.start("operator")
         yield running
 
 
 @pytest.mark.skipif(not TASKS_IN_ALL, reason="takes many minutes: make chaos-memory")
 async def test_memory_after_two_thousand_tasks_is_what_it_was_after_two_hundred(
-    kube: Kube, namespace: str, operator: Services
+    kube: Kube, namespace: str, operator: Services, remarks: list[str]
 ) -> None:
     async with crowd(kube, namespace, result=RESULT):
-        await go_through(kube, namespace, FEW)
+        await go_through(kube, namespace, operator, FEW)
         after_few = memory(operator)
-        await go_through(kube, namespace, TASKS_IN_ALL - FEW)
+        await go_through(kube, namespace, operator, TASKS_IN_ALL - FEW)
         after_all = memory(operator)
 
-    assert after_all <= MOST_GROWTH * after_few, f"{after_few / 2**20:.1f} MiB, then {after_all / 2**20:.1f} MiB"
+    said = f"{after_few / 2**20:.1f} MiB after {FEW} tasks, {after_all / 2**20:.1f} MiB after {TASKS_IN_ALL}"
+    remarks.append(said)
+    assert after_all <= MOST_GROWTH * after_few, said
 
 
-async def go_through(kube: Kube, namespace: str, count: int) -> None:
+async def go_through(kube: Kube, namespace: str, running: Services, count: int) -> None:
     """Make so many tasks, some at a time, and wait until all have ended and were deleted."""
+
+    async def left() -> int:
+        assert running.processes["operator"].returncode is None, "the operator has ended by itself"
+        page = await kube.list_metadata(TASKS, namespace, limit="1")
+        return len(page["items"] or ()) + int(page["metadata"].get("remainingItemCount", 0))
+
     for begin in range(0, count, AT_ONCE):
         made = [call(kube, namespace) for _ in range(min(AT_ONCE, count - begin))]
         await asyncio.gather(*made)
 
         async def few_left() -> bool:
-            return await left(kube, namespace) <= 4 * AT_ONCE
+            return await left() <= 4 * AT_ONCE
 
         await eventually(few_left, what="tasks end and go", timeout_seconds=300)
 
     async def none_left() -> bool:
-        return await left(kube, namespace) == 0
+        return await left() == 0
 
     await eventually(none_left, what="all tasks are gone", timeout_seconds=300)
 
@@ -72,11 +81,6 @@ async def call(kube: Kube, namespace: str) -> None:
         "spec": {"tool": {"name": "echo"}, "arguments": '{"text": "hi"}', "retentionSeconds": KEPT_SECONDS},
     }
     await kube.create(TASKS, namespace, manifest)
-
-
-async def left(kube: Kube, namespace: str) -> int:
-    page = await kube.list_metadata(TASKS, namespace, limit="1")
-    return len(page["items"] or ()) + int(page["metadata"].get("remainingItemCount", 0))
 
 
 def memory(running: Services) -> int:

@@ -203,7 +203,7 @@ async def _serve(storm: Storm, load: Load) -> None:
             return False
         return {str(tool) for tool in Tool} <= {each["name"] for each in answer.body.get("result", {}).get("tools", ())}
 
-    await eventually(is_served, what="the tools are listed", timeout_seconds=60)
+    await eventually(is_served, what="the tools are listed", timeout_seconds=120)
 
 
 async def _rage(plan: Plan, storm: Storm, load: Load) -> list[asyncio.Task[None]]:
