@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .answering import Answering, call_and_answer, wait_and_answer
-    from .client import TaskHandle, TasksClient
+    from .client import TasksClient
     from .errors import (
         InternalServerError,
         InvalidAnswerError,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         UnknownTaskError,
         UnreachableError,
     )
+    from .handle import TaskHandle
     from .logs import TaskLog
     from .models import (
         CancelledTask,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "answering": ("Answering", "call_and_answer", "wait_and_answer"),
-    "client": ("TaskHandle", "TasksClient"),
+    "client": ("TasksClient",),
     "errors": (
         "InternalServerError",
         "InvalidAnswerError",
@@ -50,6 +51,7 @@ _HOMES = {
         "UnknownTaskError",
         "UnreachableError",
     ),
+    "handle": ("TaskHandle",),
     "logs": ("TaskLog",),
     "models": (
         "CancelledTask",

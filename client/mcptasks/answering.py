@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from .client import OnRetry, OnUpdate, TaskHandle, TasksClient
+from .client import TasksClient
 from .errors import InternalServerError, InvalidAnswerError, NotFinishedError, RequestError, UnreachableError
 from .forms import Answer
+from .handle import OnRetry, OnUpdate, TaskHandle
 from .models import InputRequired, InputRequiredTask, Task, ToolResult
 from .polling import poll_interval
 from .questions import Question, questions_of

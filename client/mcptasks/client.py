@@ -21,13 +21,13 @@ from .errors import (
     HeaderMismatchError,
     InternalServerError,
     InvalidAnswerError,
-    McptasksError,
     NotFinishedError,
     ProtocolError,
     RequestError,
     UnknownTaskError,
     UnreachableError,
 )
+from .handle import OnRetry, OnUpdate, TaskHandle
 from .headers import is_well_annotated, parameter_headers
 from .logs import TaskLog, task_log, task_log_uri
 from .models import TASK, CreatedTask, Discovery, InputRequired, InputRequiredTask, Task, Tool, ToolResult
@@ -42,8 +42,6 @@ LAST_LOOK_SECONDS: Final = 2.0
 PATIENCE_SECONDS: Final = 300.0
 """How long a server may be unreachable while a task is waited for."""
 
-OnUpdate = Callable[[Task], None]
-OnRetry = Callable[[McptasksError], None]
 Model = TypeVar("Model", bound=BaseModel)
 Value = TypeVar("Value")
 
@@ -156,7 +154,7 @@ class TasksClient:
             case other:
                 raise ProtocolError(f"the server answered a call with a result of the type {other!r}")
 
-    def task(self, task_id: str) -> "TaskHandle":
+    def task(self, task_id: str) -> TaskHandle:
         """A handle of a task whose id is known from elsewhere."""
         return TaskHandle(self, task_id)
 
@@ -318,57 +316,6 @@ class TasksClient:
     ) -> dict[str, Any]:
         request = encode(method, params or {}, request_id=next(self._ids), capabilities=self._capabilities)
         return await self._transport.exchange(request, timeout_seconds=timeout_seconds)
-
-
-class TaskHandle:
-    """One task of a client."""
-
-    def __init__(self, client: TasksClient, task: CreatedTask | str) -> None:
-        self._client = client
-        self._settled: set[str] = set()
-        self.created = task if isinstance(task, CreatedTask) else None
-        """The task as the call's answer showed it; None for a task that is known by its id alone."""
-        self.id = task.task_id if isinstance(task, CreatedTask) else task
-        """The task's id; it is good for any client of the same caller, today and tomorrow."""
-
-    async def get(self) -> Task:
-        """The task as it is now."""
-        return await self._client.get_task(self.id)
-
-    async def wait(
-        self,
-        *,
-        timeout_seconds: float | None = None,
-        on_update: OnUpdate | None = None,
-        on_retry: OnRetry | None = None,
-    ) -> Task:
-        """Follow the task until it is over or asks something new (see `TasksClient.wait_for_task`)."""
-        return await self._client.wait_for_task(
-            self.id,
-            timeout_seconds=timeout_seconds,
-            on_update=on_update,
-            on_retry=on_retry,
-            answered=self.settled,
-            first_interval_ms=None if self.created is None else self.created.poll_interval_ms,
-        )
-
-    @property
-    def settled(self) -> frozenset[str]:
-        """The keys of questions that this handle does not wait for: they were answered by it, or left to others."""
-        return frozenset(self._settled)
-
-    async def answer(self, input_responses: Mapping[str, Any]) -> None:
-        """Answer questions, by their keys (see `TasksClient.update_task`)."""
-        await self._client.update_task(self.id, input_responses)
-        self._settled.update(input_responses)
-
-    def leave(self, *keys: str) -> None:
-        """Leave questions to others: `wait` goes on while they are open."""
-        self._settled.update(keys)
-
-    async def cancel(self) -> None:
-        """Ask for the task to be cancelled."""
-        await self._client.cancel_task(self.id)
 
 
 def _brought_back(asked: InputRequired, answers: Mapping[str, Any]) -> dict[str, Any]:

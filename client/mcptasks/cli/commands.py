@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcptasks.answering import Answering, call_and_answer, wait_and_answer
-from mcptasks.client import TaskHandle, TasksClient
+from mcptasks.client import TasksClient
 from mcptasks.errors import NotFinishedError
+from mcptasks.handle import TaskHandle
 from mcptasks.models import InputRequired, InputRequiredTask, Task, ToolResult
 from mcptasks.questions import FORMS
 

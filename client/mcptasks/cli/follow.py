@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from mcptasks.answering import Answering, wait_and_answer
-from mcptasks.client import TaskHandle
 from mcptasks.errors import InternalServerError, NotFinishedError, UnreachableError
+from mcptasks.handle import TaskHandle
 from mcptasks.models import Task
 
 from .exits import Exit

@@ -14,7 +14,8 @@ from typing import Any
 
 from driving import drive
 
-from mcptasks.client import TaskHandle, TasksClient
+from mcptasks.client import TasksClient
+from mcptasks.handle import TaskHandle
 
 ENVIRONMENT = {**os.environ, "MCP_INSPECTOR_SECRET_STORE": "memory"}
 LOAD = ("--load", "--load-requests", "20", "--load-concurrency", "5")

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from mcptasks.client import TaskHandle, TasksClient
+from mcptasks.client import TasksClient
 from mcptasks.errors import InternalServerError, UnreachableError
+from mcptasks.handle import TaskHandle
 from mcptasks.models import CompletedTask
 from mcptasks_crds import names
 from mcptasks_crds.base import Json

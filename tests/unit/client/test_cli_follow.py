@@ -9,8 +9,9 @@ from mcptasks.cli.commands import NOBODY
 from mcptasks.cli.exits import Exit
 from mcptasks.cli.follow import Limits, Outcome, follow, or_interrupt
 from mcptasks.cli.interrupts import Interrupts
-from mcptasks.client import TaskHandle, TasksClient
+from mcptasks.client import TasksClient
 from mcptasks.errors import McptasksError, UnreachableError
+from mcptasks.handle import TaskHandle
 from mcptasks.models import CancelledTask, CompletedTask, Task
 from mcptasks.testing import FakeServer, FakeTask, completed, drop, state
 

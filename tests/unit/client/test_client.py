@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from mcptasks import errors
-from mcptasks.client import TaskHandle, TasksClient
+from mcptasks.client import TasksClient
+from mcptasks.handle import TaskHandle
 from mcptasks.models import (
     CancelledTask,
     CompletedTask,

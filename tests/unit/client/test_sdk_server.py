@@ -14,7 +14,8 @@ from mcp_types import CallToolRequestParams, RequestParams
 from pydantic import Field
 
 from mcptasks import errors
-from mcptasks.client import TaskHandle, TasksClient
+from mcptasks.client import TasksClient
+from mcptasks.handle import TaskHandle
 from mcptasks.models import CancelledTask, CompletedTask, ToolResult
 from mcptasks.testing import MOMENT
 from mcptasks.wire import TASKS_EXTENSION
