@@ -126,6 +126,8 @@ class JobView:
     deleting: bool
     finished: bool
     """It carries the condition `Complete` or `Failed`: no pod of it runs."""
+    ends: bool = False
+    """It makes no pod any more, whatever happens: it is over, about to be, or being deleted."""
     failure_reason: str
     """The reason of its condition `FailureTarget` or `Failed` (`BackoffLimitExceeded`, `DeadlineExceeded`, ...)."""
     failure_message: str

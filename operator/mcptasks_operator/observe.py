@@ -15,6 +15,7 @@ Json = Mapping[str, Any]
 
 _ENDED: Final = ("Complete", "Failed")
 _FAILED: Final = ("Failed", "FailureTarget")
+_ENDS: Final = (*_ENDED, *_FAILED, "SuccessCriteriaMet")
 _SCHEDULED: Final = "PodScheduled"
 _DISRUPTED: Final = "DisruptionTarget"
 _SIDECAR: Final = "Always"
@@ -42,6 +43,7 @@ def job_view(document: Json, *, task_uid: str) -> JobView:
         created_at=parse_time(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         finished=finished,
+        ends="deletionTimestamp" in metadata or any(kind in conditions for kind in _ENDS),
         failure_reason=failure.get("reason", ""),
         failure_message=failure.get("message", ""),
         active_deadline_seconds=spec.get("activeDeadlineSeconds"),

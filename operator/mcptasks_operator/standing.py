@@ -7,11 +7,10 @@ task's own status says; so a limit holds across restarts, and no end that was on
 from collections.abc import Iterable
 from enum import Enum, auto
 
-from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.phases import TERMINAL, Phase
 
-from .observe import pod_seen
+from .observe import job_view, pod_seen
 from .situation import is_over
 
 
@@ -35,30 +34,18 @@ def standing(task: Json | None, job: Json | None, pods: Iterable[Json]) -> Stand
         return Standing.RUNS
     if job is None:
         return Standing.COMES if _is_untouched(task) else Standing.ELSEWHERE
-    if _ends(job):
+    view = job_view(job, task_uid="")
+    if view.ends:
         return Standing.ELSEWHERE
-    if job["spec"].get("suspend") is not True:
+    if not view.is_suspended:
         makes_no_more = bool(seen) and job["spec"].get("backoffLimit") == 0
         return Standing.ELSEWHERE if makes_no_more and _is_over(task) else Standing.RUNS
-    return Standing.WAITS if _is_held_back(job) and _is_queued(task) else Standing.ELSEWHERE
+    return Standing.WAITS if view.is_held_back and _is_queued(task) else Standing.ELSEWHERE
 
 
 def is_live(task: Json | None) -> bool:
     """Whether a task is there and not over."""
     return task is not None and not _is_over(task) and "deletionTimestamp" not in task["metadata"]
-
-
-def _ends(job: Json) -> bool:
-    """Whether a Job makes no pod any more, whatever happens."""
-    return "deletionTimestamp" in job["metadata"] or any(
-        condition["type"] in ("Complete", "Failed", "FailureTarget", "SuccessCriteriaMet")
-        and condition["status"] == "True"
-        for condition in job.get("status", {}).get("conditions", ())
-    )
-
-
-def _is_held_back(job: Json) -> bool:
-    return bool(job["metadata"].get("annotations", {}).get(names.RELEASED_ANNOTATION) == "")
 
 
 def _is_queued(task: Json | None) -> bool:

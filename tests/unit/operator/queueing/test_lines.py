@@ -40,10 +40,17 @@ class Room:
         ) % ("null" if limit is None else limit)
         annotations = {names.EXECUTION_ANNOTATION: kept, names.RELEASED_ANNOTATION: "" if suspended else "then"}
         conditions = [{"type": done, "status": "True"}] if done else []
+        metadata = {
+            "name": name,
+            "uid": f"{name}-job",
+            "creationTimestamp": "2026-11-30T00:00:00Z",
+            "annotations": annotations,
+            "ownerReferences": [owner("McpTask", name)],
+        }
         self.put(
             JOBS,
             {
-                "metadata": {"name": name, "annotations": annotations, "ownerReferences": [owner("McpTask", name)]},
+                "metadata": metadata,
                 "spec": {"suspend": suspended, "backoffLimit": 0} | spec,
                 "status": {"conditions": conditions},
             },
