@@ -192,6 +192,7 @@ class World(RuleBasedStateMachine):
         self.caches = {"task": Cache([self.task]), "job": Cache([None]), "pods": Cache([()])}
         self.retries = 0
         self.queue_name: str | None = None
+        self.clock_is_off = self.clock_was_off = timedelta(0)
 
     @initialize(
         keys=st.sampled_from([(), (), ("sure",), ("sure", "who")]),
@@ -233,6 +234,7 @@ class World(RuleBasedStateMachine):
         assert not (before.phase and before.phase.is_terminal), "a terminal status is not written again"
         assert before.job is None or (after.job is not None and after.job.uid == before.job.uid)
         assert after.report == before.report
+        assert before.expires_at is None or (after.expires_at is not None and after.expires_at >= before.expires_at)
         if after.phase.is_terminal:
             self.history.ends.append(after.phase)
             self.check_that_the_end_fits(decision)
@@ -597,6 +599,18 @@ class World(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
+    @rule(really=SELDOM, seconds=st.sampled_from([-300, -20, 20, 300, 0]))
+    def the_operators_clock_jumps(self, really: bool, seconds: int) -> None:
+        """That of its machine; Kubernetes' own times, which it is compared with, go on as they did."""
+        if really:
+            self.clock_is_off = timedelta(seconds=seconds)
+            self.clock_was_off = max(self.clock_was_off, self.clock_is_off)
+
+    @property
+    def latest(self) -> datetime:
+        """The latest that the operator may ever have believed it to be."""
+        return self.now + self.clock_was_off
+
     # --- what the operator does -----------------------------------------------------------------------------------
 
     @rule(kind=st.sampled_from(["task", "job", "pods"]), steps=st.integers(1, 3))
@@ -649,7 +663,7 @@ class World(RuleBasedStateMachine):
         for _ in range(8):
             view: JobView | None = self.caches["job"].value
             observation = Observation(
-                now=self.now,
+                now=self.now + self.clock_is_off,
                 task=seen,
                 tool=self.tool,
                 job=view or (Absent.CONFIRMED if facts.job_missing else Absent.UNKNOWN),
@@ -686,7 +700,7 @@ class World(RuleBasedStateMachine):
                 facts.policy = PolicySeen()
             case ConfirmArguments():
                 presence = Presence.THERE if self.secret_is_there else Presence.MISSING
-                facts.arguments = ArgumentsSeen(presence=presence, at=self.now)
+                facts.arguments = ArgumentsSeen(presence=presence, at=self.now + self.clock_is_off)
             case ReadLog():
                 there = self.log_is_there and any(each.exists and each.view.name == need.pod for each in self.pods)
                 facts.log = LogSeen(text="printed" if there else "", is_whole=True, unreadable="" if there else "gone")
@@ -726,7 +740,7 @@ class World(RuleBasedStateMachine):
                 assert self.task.status.phase is not None
                 assert self.task.status.phase.is_terminal
                 assert self.task.status.finished_at is not None
-                assert self.now >= self.task.status.finished_at + timedelta(seconds=RETENTION)
+                assert self.latest >= self.task.status.finished_at + timedelta(seconds=RETENTION)
                 job = self.job
                 stopped = job is None or job.finished or job.failure_reason or job.active_deadline_seconds == 1
                 assert stopped or self.nothing_may_run(), "a pod would run on for nobody"
@@ -770,7 +784,7 @@ class World(RuleBasedStateMachine):
             Reason.QUEUE_TIME_OVER: self.waited_too_long(),
             Reason.START_DEADLINE: self.is_late() and not any(each.runs for each in self.pods),
             Reason.RESULT_LOST: 0 in exits,
-            Reason.ARGUMENTS_LOST: not self.can_start() and self.now >= NOW + PATIENCE,
+            Reason.ARGUMENTS_LOST: not self.can_start() and self.latest >= NOW + PATIENCE,
             Reason.DECLINED: "declined" in self.answers(*self.task.spec.questions) and not self.pods,
             Reason.ANSWER_INVALID: "broken" in self.answers(*self.task.spec.questions) and not self.pods,
             Reason.QUESTION_EXPIRED: self.unanswered() != [] and self.nobody_answers_any_more() and not self.pods,
@@ -782,7 +796,7 @@ class World(RuleBasedStateMachine):
         assert fits[status.reason], f"{status.reason}: {status.message}"
 
     def nobody_answers_any_more(self) -> bool:
-        return self.now >= NOW + timedelta(seconds=EXPIRY)
+        return self.latest >= NOW + timedelta(seconds=EXPIRY)
 
     def has_report(self) -> bool:
         return self.task is not None and self.task.status.report is not None
@@ -792,7 +806,7 @@ class World(RuleBasedStateMachine):
 
     def is_overdue(self) -> bool:
         stopping = None if self.task is None else self.task.status.stopping
-        return stopping is not None and self.now >= stopping.at + timedelta(seconds=GRACE + 60)
+        return stopping is not None and self.latest >= stopping.at + timedelta(seconds=GRACE + 60)
 
     def is_late(self, after: timedelta = timedelta(seconds=START_DEADLINE)) -> bool:
         """Whether the start has had its time: since the Job was let start, and of a further attempt since its pod."""
@@ -800,18 +814,18 @@ class World(RuleBasedStateMachine):
         if began is None:
             return False
         began = began if last is None else max(began, last.view.created_at)
-        return self.now >= began + min(after, timedelta(seconds=START_DEADLINE))
+        return self.latest >= began + min(after, timedelta(seconds=START_DEADLINE))
 
     def waited_too_long(self) -> bool:
         since = self.history.queued_since
-        return self.queue_name is not None and since is not None and self.now >= since + timedelta(seconds=QUEUE)
+        return self.queue_name is not None and since is not None and self.latest >= since + timedelta(seconds=QUEUE)
 
     def failed_for_good(self) -> bool:
         """Whether Kubernetes makes no further pod."""
         return self.retries == 0 or self.job is None or bool(self.job.finished or self.job.failure_reason)
 
     def ran_too_long(self, status: TaskStatus) -> bool:
-        return status.started_at is not None and self.now >= status.started_at + timedelta(seconds=TIMEOUT)
+        return status.started_at is not None and self.latest >= status.started_at + timedelta(seconds=TIMEOUT)
 
     @invariant()
     def there_is_never_a_second_job(self) -> None:
@@ -835,6 +849,7 @@ class World(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """From wherever the world is, everybody does their work, and the task ends and is removed with all it had."""
+        self.clock_is_off = timedelta(0)
         for _ in range(60):
             if self.task is None:
                 break
