@@ -120,6 +120,8 @@ class Kube:
         self._load = load
         self._loading = asyncio.Lock()
         self._loads = 0
+        self.forbidden = asyncio.Event()
+        """Set whenever the API server has refused something (403): a right is missing, or admission is against it."""
 
     @classmethod
     async def connect(cls, *, kubeconfig: Path | None = None, context: str | None = None) -> Self:
@@ -308,6 +310,8 @@ class Kube:
                 response.response.close()
                 await self.renew()
                 response = await send()
+            if response.status == 403:
+                self.forbidden.set()
             if response.status >= 400:
                 raise _error(method, path, response.status, await response.read(), response.headers)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

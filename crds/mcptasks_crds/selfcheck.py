@@ -1,12 +1,13 @@
 """A service's look at its installation before it works: are the kinds there, and as new as its code, and its rights?
 
-Says what is wrong together with what mends it; nothing wrong is an empty answer. It is asked again until it is.
+Says what is wrong together with what mends it; nothing wrong is an empty answer. It is asked again until it is. The
+rights are looked at again later, once something was refused: somebody may have taken one away.
 """
 
 import asyncio
 import json
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -39,15 +40,36 @@ class SelfCheck:
         self, tell: Callable[[str], object], *, sleep: Callable[[float], Any] = asyncio.sleep
     ) -> None:
         """Look until nothing is wrong. `tell` is told what is, after each look; at the end the empty text."""
+        await self._until_mended(self.look, tell, sleep)
+
+    async def keep_rights(
+        self, tell: Callable[[str], object], *, sleep: Callable[[float], Any] = asyncio.sleep
+    ) -> None:
+        """Look at the rights again, until they are mended, whenever the API server has refused something (403).
+
+        Most of those refusals are admission's, and no right is missing; so it is looked at most every 5 s.
+        """
+        while True:
+            await self.kube.forbidden.wait()
+            await self._until_mended(self._look_at_rights, tell, sleep)
+            await sleep(AGAIN_SECONDS)
+            self.kube.forbidden.clear()  # not earlier: the look itself may be refused
+
+    async def _until_mended(
+        self, look: Callable[[], Awaitable[str]], tell: Callable[[str], object], sleep: Callable[[float], Any]
+    ) -> None:
         while True:
             try:
-                wrong = await self.look()
+                wrong = await look()
             except KubeError as error:
                 wrong = f"the API server does not answer: {error}"
             tell(wrong)
             if not wrong:
                 return
             await sleep(AGAIN_SECONDS)
+
+    async def _look_at_rights(self) -> str:
+        return "; ".join(await self._rights())
 
     async def look(self) -> str:
         """What is wrong, and what to do about it; empty where nothing is.

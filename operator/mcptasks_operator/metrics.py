@@ -57,6 +57,16 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._blocks = Counter(
+            f"{PREFIX}_loop_blocks",
+            "How often the event loop stood still for more than a second.",
+            registry=self.registry,
+        )
+
+    def blocked(self) -> None:
+        """The event loop stands still. May be called from any thread."""
+        self._blocks.inc()
+
     def ended(self, phase: Phase, reason: Reason | None) -> None:
         """A task's end was written."""
         self._ended.labels(str(phase), "" if reason is None else str(reason)).inc()

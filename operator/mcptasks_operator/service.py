@@ -13,6 +13,7 @@ import structlog
 from mcptasks_crds.kube import Kube, RetryableError
 from mcptasks_crds.podlogs import LogReader
 from mcptasks_crds.selfcheck import SelfCheck
+from mcptasks_crds.watchdog import Watchdog
 
 from .admission import AnswerPolicy
 from .apply import Applier
@@ -151,22 +152,27 @@ class Operator:
             OperatorError: it cannot work, or its watches ended.
         """
         app = create_app(checks=Checks(alive=self._dead_because, ready=self._unready_because), metrics=self.metrics)
-        async with listening(app, host=self.settings.host, port=self.settings.port) as self.port:
-            work = asyncio.create_task(self._operate(), name="operate")
-            told = asyncio.create_task(stopping.wait(), name="wait to be stopped")
-            try:
-                await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
-                if not work.done():
-                    _log.info("stopping")
-                    await self.queue.drain(DRAIN_SECONDS)
-                    await self._act_no_more()
-            finally:
-                told.cancel()
-                work.cancel()
-                await asyncio.wait({work, told})
-                await self._right.give_up()  # where it still has it
-            if not work.cancelled():
-                work.result()
+        listener = listening(app, host=self.settings.host, port=self.settings.port)
+        with Watchdog(on_block=self.metrics.blocked).watching():
+            async with listener as self.port:
+                await self._run(stopping)
+
+    async def _run(self, stopping: asyncio.Event) -> None:
+        work = asyncio.create_task(self._operate(), name="operate")
+        told = asyncio.create_task(stopping.wait(), name="wait to be stopped")
+        try:
+            await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                _log.info("stopping")
+                await self.queue.drain(DRAIN_SECONDS)
+                await self._act_no_more()
+        finally:
+            told.cancel()
+            work.cancel()
+            await asyncio.wait({work, told})
+            await self._right.give_up()  # where it still has it
+        if not work.cancelled():
+            work.result()
 
     async def _operate(self) -> None:
         check = SelfCheck(kube=self.kube, namespace=self.settings.namespace, service="operator", needed=RIGHTS)
@@ -178,6 +184,7 @@ class Operator:
                     watch(kube=self.kube, namespace=namespace, take=take, is_late=lambda: self.drift.is_late)
                 )
                 group.create_task(self._event_watch.run())
+                group.create_task(check.keep_rights(self._tell))
                 group.create_task(self._begin(group))
         except* OperatorError as failed:
             raise failed.exceptions[0] from failed

@@ -15,6 +15,7 @@ from kubernetes.aio.config import ConfigException
 
 from mcptasks_crds.garbage import spare_collections
 from mcptasks_crds.kube import DEEPEST_STACK, Kube
+from mcptasks_crds.watchdog import Watchdog
 
 from .app import create_app, create_metrics_app, with_packs
 from .caller import CallerPolicy, NoAuthentication
@@ -34,7 +35,6 @@ from .toolpack.errors import PackError
 from .toolpack.loading import load_packs
 from .toolpack.packs import packs_of
 from .toolpack.running import SWITCH_SECONDS, Runner
-from .toolpack.watchdog import Watchdog
 
 GRACE_SECONDS: Final = 8.0
 """How long requests that are under way may take once the process was told to end. A reader that does not read costs it

@@ -112,7 +112,7 @@ class Backend:
         self._running = [asyncio.create_task(loop) for loop in loops]
         for task in self._running:
             task.add_done_callback(self._has_ended)
-        checking = asyncio.create_task(self._check.until_mended(self._tell))
+        checking = asyncio.create_task(self._look_at_the_installation())
         try:
             yield
         finally:
@@ -142,6 +142,10 @@ class Backend:
         """Why only a restart helps; empty where it does not."""
         broken = [task for task in self._running if task.done() and not task.cancelled()]
         return "a watch has ended, which none ever should" if broken else ""
+
+    async def _look_at_the_installation(self) -> None:
+        await self._check.until_mended(self._tell)
+        await self._check.keep_rights(self._tell)
 
     def _tell(self, wrong: str) -> None:
         """What is wrong with the installation: told when it changes."""

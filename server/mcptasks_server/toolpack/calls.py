@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from mcptasks_crds.watchdog import places
 from mcptasks_server.errors import RpcError
 from mcptasks_server.exchange import Exchange, InputRequired
 
@@ -16,7 +17,6 @@ from .context import BlockingContext, Context
 from .errors import PackError, ToolError
 from .running import NotRunError, Runner
 from .signatures import Signature
-from .watchdog import places
 
 
 class Callee(Protocol):

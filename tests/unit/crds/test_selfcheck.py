@@ -1,5 +1,6 @@
 """A service's look at its installation, against API servers that say all, little or nothing."""
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from mcptasks_crds.base import Json
 from mcptasks_crds.installation import Right, rights
 from mcptasks_crds.kube import KubeError, NotFoundError, RejectedError, RetryableError
 from mcptasks_crds.manifest import custom_resource_definitions
-from mcptasks_crds.selfcheck import OPENAPI_PATH, SelfCheck
+from mcptasks_crds.selfcheck import AGAIN_SECONDS, OPENAPI_PATH, SelfCheck
 
 NEEDED = rights((("", "pods/log", ("get",)), ("batch", "jobs", ("create",))))
 
@@ -33,6 +34,7 @@ class Answering:
     rules: list[Json] | KubeError = field(default_factory=list)
     allowed: set[str] | KubeError = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
+    forbidden: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def request(self, method: str, path: str, *, body: Json | None = None) -> bytes:
         self.asked.append(path.rpartition("/")[2])
@@ -134,3 +136,51 @@ async def test_it_looks_again_until_nothing_is_wrong_and_tells_each_time() -> No
         "the API server does not serve",
         "",
     ]
+
+
+async def test_a_right_that_is_taken_away_later_is_told_once_something_was_refused_and_so_is_its_return() -> None:
+    api = Answering(allowed={"get pods", "create jobs"})
+    told: list[str] = []
+    mended = asyncio.Event()
+
+    async def pass_time(_: float) -> None:
+        if told[-1]:
+            api.allowed = {"get pods", "create jobs"}
+        else:
+            mended.set()
+            await asyncio.Event().wait()
+
+    keeping = asyncio.create_task(check(api).keep_rights(told.append, sleep=pass_time))
+    await asyncio.sleep(0)
+    assert api.asked == []
+    api.allowed = {"create jobs"}
+    api.forbidden.set()
+    await asyncio.wait_for(mended.wait(), timeout=5)
+    keeping.cancel()
+
+    assert [text.partition(": upgrade")[0] for text in told] == [
+        "the operator may not do this in namespace agents: get pods/log",
+        "",
+    ]
+
+
+async def test_what_admission_refuses_costs_a_question_each_five_seconds_at_most() -> None:
+    api = Answering(rules=ALL)
+    pauses: list[float] = []
+    told: list[str] = []
+    twice = asyncio.Event()
+
+    async def pass_time(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            twice.set()
+        asyncio.get_running_loop().call_soon(api.forbidden.set)  # it is refused again and again
+
+    keeping = asyncio.create_task(check(api).keep_rights(told.append, sleep=pass_time))
+    api.forbidden.set()
+    await asyncio.wait_for(twice.wait(), timeout=5)
+    keeping.cancel()
+
+    assert pauses[:2] == [AGAIN_SECONDS] * 2
+    assert api.asked[:2] == ["selfsubjectrulesreviews"] * 2
+    assert set(told) == {""}

@@ -48,6 +48,9 @@ class Installation:
     async def until_mended(self, _: Any) -> None:
         pass
 
+    async def keep_rights(self, _: Any) -> None:
+        await asyncio.Event().wait()
+
 
 class EventWatch(Installation):
     """Events that never come."""

@@ -5,9 +5,8 @@ import threading
 
 from structlog.testing import capture_logs
 
-from mcptasks_server.toolpack.watchdog import Watchdog
-
-from .conftest import until
+from mcptasks_crds.watchdog import Watchdog
+from mcptasks_devcluster.eventually import eventually
 
 
 def stand_still(until: threading.Event) -> None:
@@ -21,7 +20,11 @@ async def test_a_blocked_loop_is_told_once_with_its_stack() -> None:
 
     with capture_logs() as logs, watchdog.watching():
         stand_still(noticed)
-        await until(lambda: len(logs) == 2, "the loop runs again")
+
+        async def runs_again() -> bool:
+            return len(logs) == 2
+
+        await eventually(runs_again, what="the loop runs again")
 
     blocked, again = logs
     assert blocked["event"] == "the event loop is blocked"
