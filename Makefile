@@ -6,6 +6,9 @@ CLUSTER ?= mcptasks
 TASKS ?= 1000
 SEEDS ?= 6
 FIRST_SEED ?= 1
+# How many processes share the tests, each with clusters of its own; a file goes to one of them, in the usual order.
+WORKERS ?= 2
+SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
 DEVCLUSTER := $(BIN)/python -m mcptasks_devcluster
 
@@ -16,10 +19,10 @@ demo: venv ## The main job, from nothing: cluster, image, helm install, real too
 	$(BIN)/python -m examples.demo --cluster $(CLUSTER)
 
 test: lint programs ## Everything: lint, types, and all tests, those on a real cluster included
-	$(BIN)/pytest
+	$(BIN)/pytest $(SHARED)
 
 test-unit: venv ## The tests that need neither cluster nor network (about a minute)
-	$(BIN)/pytest -m "not apiserver and not cluster"
+	$(BIN)/pytest $(SHARED) -m "not apiserver and not cluster"
 
 conformance: programs ## The official MCP conformance suite alone, against two replicas on a real cluster; prints the counts
 	$(BIN)/pytest tests/cluster/conformance
