@@ -28,7 +28,7 @@ from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.productimage.base import base_image
 from mcptasks_devcluster.productimage.engines import find_engine
 from mcptasks_devcluster.services import Services, services
-from mcptasks_devcluster.spreading import SpreadingProxy
+from mcptasks_devcluster.spreading import Replica, SpreadingProxy
 from mcptasks_server.testing.passing import PassingJudge
 
 ROOT: Final = Path(__file__).parents[3]
@@ -77,10 +77,14 @@ class World:
     lenient_url: str
     """The same of two replicas that take requests about tasks without `Mcp-Name`."""
 
+    behind: Sequence[Replica]
+    """The replicas as their proxies see them."""
+
     async def restart(self) -> None:
         """Restart all servers as a Deployment does: each is told to end, its neighbour only once it serves again."""
-        for strict, lenient in zip(self.replicas[:2], self.replicas[2:], strict=True):
-            await asyncio.gather(_restart(strict), _restart(lenient))
+        pairs = list(zip(self.replicas, self.behind, strict=True))
+        for strict, lenient in zip(pairs[:2], pairs[2:], strict=True):
+            await asyncio.gather(_restart(*strict), _restart(*lenient))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -136,16 +140,21 @@ async def world(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Async
             replicas=replicas,
             url=f"{proxies[0].url}/mcp",
             lenient_url=f"{proxies[1].url}/mcp",
+            behind=[replica for proxy in proxies for replica in proxy.replicas],
         )
         assert all(replica.answered for proxy in proxies for replica in proxy.replicas)
         assert judge.judged
         assert judge.refused == []
 
 
-async def _restart(replica: Services) -> None:
+async def _restart(replica: Services, seen: Replica) -> None:
+    """As behind a Service: nothing new is sent to a server that is told to end, nor before it is ready again."""
+    seen.is_ready = False
+    await until_served(replica.url)  # with this, it has taken all connections that were made before
     await replica.stop("server")
     await replica.start("server")
     await until_served(replica.url)
+    seen.is_ready = True
 
 
 async def until_served(url: str) -> None:
