@@ -58,8 +58,8 @@ class Killer:
             # suite's takes that for a failure. What a cut does is tried elsewhere.
             async with replica.between_requests():
                 await self.servers[replica].kill("server")
-            self.kills.append(replica.url)
             await self._until_it_is_missed()
+            self.kills.append(replica.url)
             # As a Service does: a replica that has just started gets requests once it says that it is ready.
             replica.is_ready = False
             await self.servers[replica].start("server")
