@@ -22,6 +22,7 @@ from mcptasks_crds import names
 from mcptasks_crds.kube import JOBS, PODS, SECRETS, TASKS, ConflictError, Kind, Kube, NotFoundError
 from mcptasks_devcluster import pythonenvs
 from mcptasks_devcluster.crds import install_crds
+from mcptasks_devcluster.layout import PORTS, PORTS_VARIABLE
 from mcptasks_server.contexts import Contexts
 from mcptasks_server.testing import fastmcp_models, judges
 
@@ -42,9 +43,15 @@ _WITH_CRDS: Final = pytest.StashKey[set[Path]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give each of several processes that share the tests (pytest-xdist's workers) clusters of its own."""
+    """Give each of several processes that share the tests (pytest-xdist's workers) clusters and ports of its own."""
     if worker := os.environ.get("PYTEST_XDIST_WORKER"):
         config.option.cluster_name += f"-{worker}"
+        workers = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        share = len(PORTS) // workers
+        low = (
+            PORTS.start + int(worker.removeprefix("gw")) % workers * share
+        )  # one that replaces another has a higher number
+        os.environ[PORTS_VARIABLE] = f"{low}-{low + share}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,9 +1,11 @@
 """Writing everything that a local cluster needs before it starts: keys, configuration files and the plan."""
 
+import os
 import random
 import shutil
 import socket
 from pathlib import Path
+from typing import Final
 
 from mcptasks_devcluster.build import binary
 from mcptasks_devcluster.certificates import client_identities, make_authority, make_certificate, server_identity
@@ -17,6 +19,13 @@ from mcptasks_devcluster.plan import Plan
 
 _LIGHT_USERS = ("admin",)
 _API_PORT_INSIDE = 6443
+
+PORTS: Final = range(20000, 32000)
+"""Below those that outgoing connections are numbered from."""
+PORTS_VARIABLE: Final = "MCPTASKS_PORTS"
+"""`LOW-HIGH`: a part of them, for each of several processes that choose ports at once."""
+
+_given: Final = set[int]()
 
 
 def context_name(cluster: str) -> str:
@@ -90,16 +99,21 @@ def lay_out_full(paths: ClusterPaths, *, port: int, tuning: Tuning) -> None:
 
 
 def free_port() -> int:
-    """A loopback port that nobody has now, from below the range that outgoing connections are numbered from."""
+    """A loopback port that nobody has now, and that this process was not given before: what is to listen on that one
+    may not do so yet."""
+    low, high = (int(number) for number in os.environ.get(PORTS_VARIABLE, f"{PORTS.start}-{PORTS.stop}").split("-"))
     for _ in range(100):
-        port = random.randrange(20000, 32000)  # noqa: S311 - no secret
+        port = random.randrange(low, high)  # noqa: S311 - no secret
+        if port in _given:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _given.add(port)
             return port
-    raise DevclusterError("no free port on 127.0.0.1 between 20000 and 32000")
+    raise DevclusterError(f"no free port on 127.0.0.1 between {low} and {high}")
 
 
 def _make_directories(paths: ClusterPaths) -> None:
