@@ -19,7 +19,8 @@ demo: venv ## The main job, from nothing: cluster, image, helm install, real too
 	$(BIN)/python -m examples.demo --cluster $(CLUSTER)
 
 test: lint programs ## Everything: lint, types, and all tests, those on a real cluster included
-	$(BIN)/pytest $(SHARED)
+	$(BIN)/pytest $(SHARED) -m "not cluster"
+	$(BIN)/pytest -m cluster
 
 test-unit: venv ## The tests that need neither cluster nor network (about a minute)
 	$(BIN)/pytest $(SHARED) -m "not apiserver and not cluster"
