@@ -133,6 +133,7 @@ class _Sender:
             if self._send(request).status == HTTPStatus.OK and is_value:
                 taken = None
             elif is_value and is_last:  # not written yet: it is waited for once more
+                self._not_before = self._clock() + INTERVAL_SECONDS  # also where a server did not wait at all
                 return
         except NotNowError as error:
             self._failures += 1

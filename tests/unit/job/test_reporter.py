@@ -132,6 +132,15 @@ def test_at_the_end_the_last_value_is_sent_again_until_it_is_written(wire: Wire)
     assert waited[-1].wait_seconds == 10
 
 
+def test_a_server_that_does_not_wait_is_not_asked_without_a_pause(wire: Wire) -> None:
+    free(wire)
+    reporter = Reporter(wire)
+    reporter.put(value(1))
+
+    assert not reporter.flush(1.0, is_last=True)
+    assert len(wire.sent) <= 6
+
+
 def test_what_is_known_to_be_written_is_not_sent_again(wire: Wire) -> None:
     wire.statuses = [200]
     free(wire)
