@@ -79,9 +79,9 @@ class Ends:
                     if self.is_over(item):
                         self.at.setdefault(item["metadata"]["name"], time.monotonic())
 
-    async def reach(self, count: int) -> bool:
-        """Whether so many are over."""
-        return len(self.at) >= count
+    async def reach(self, names: frozenset[str]) -> bool:
+        """Whether all of these are over."""
+        return names <= self.at.keys()
 
 
 def _task_is_over(task: Json) -> bool:
@@ -93,60 +93,54 @@ def _job_is_complete(job: Json) -> bool:
 
 
 async def _timed(
-    running: Rig, *, kind: Kind, namespace: str, is_over: Callable[[Json], bool], manifests: list[Json]
-) -> float:
-    """How many a second were over, from the first one's creation to the last one's end."""
-    ends, places = Ends(is_over), asyncio.Semaphore(AT_ONCE)
-    following = asyncio.create_task(ends.follow(running.kubeconfig, kind, namespace))
-    await asyncio.sleep(1)  # until the watch stands; what came earlier would be missed
+    running: Rig, namespace: str, kind: Kind, manifests: list[Json], *, over: Mapping[Kind, Callable[[Json], bool]]
+) -> dict[Kind, float]:
+    """From the first one's creation until as many of each of these kinds were over, in seconds."""
+    ends, places = {each: Ends(is_over) for each, is_over in over.items()}, asyncio.Semaphore(AT_ONCE)
+    following = [asyncio.create_task(each.follow(running.kubeconfig, of, namespace)) for of, each in ends.items()]
+    await asyncio.sleep(1)  # until the watches stand; what came earlier would be missed
 
-    async def make(manifest: Json) -> None:
+    async def make(manifest: Json) -> str:
         async with places:
-            await running.kube.create(kind, namespace, manifest)
+            made = await running.kube.create(kind, namespace, manifest)
+            return str(made["metadata"]["name"])
 
     try:
-        began = time.monotonic()
-        await asyncio.gather(*(make(manifest) for manifest in manifests))
-        patience = 120 + len(manifests) * 2
-        await eventually(
-            partial(ends.reach, len(manifests)), what=f"all {kind.plural} are over", timeout_seconds=patience
-        )
-        return len(manifests) / (max(ends.at.values()) - began)
+        began, patience = time.monotonic(), 120 + len(manifests) * 2
+        made = frozenset(await asyncio.gather(*(make(manifest) for manifest in manifests)))
+        for of, each in ends.items():  # a Job has its task's name
+            await eventually(partial(each.reach, made), what=f"all {of.plural} are over", timeout_seconds=patience)
+        return {of: max(each.at[name] for name in made) - began for of, each in ends.items()}
     finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        for watch in following:
+            watch.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
 
 
 async def throughput(running: Rig, *, count: int, programs: Mapping[str, int]) -> dict[str, float]:
     """Tasks a second, over bare Jobs a second. A bare Job is what the operator made of a task, without our marks.
 
+    Both are over once their Jobs carry `Complete`. A task's result is there before: what kube-controller-manager then
+    still has to do is counted all the same, for whatever comes next has to wait for it.
+
     `programs`: the process ids of those of which it is told what they used of the processors.
     """
     warm = [bare_task(SHORT) for _ in range(FEW)]
-    await _timed(running, kind=TASKS, namespace=running.namespace, is_over=_task_is_over, manifests=warm)
+    over = {TASKS: _task_is_over, JOBS: _job_is_complete}
+    await _timed(running, running.namespace, TASKS, warm, over=over)
     like = await running.kube.get(JOBS, running.namespace, warm[0]["metadata"]["name"])
     requests, used = await _requests(running), Use.now(programs)
-    ours = await _timed(
-        running,
-        kind=TASKS,
-        namespace=running.namespace,
-        is_over=_task_is_over,
-        manifests=[bare_task(SHORT) for _ in range(count)],
-    )
+    ours = await _timed(running, running.namespace, TASKS, [bare_task(SHORT) for _ in range(count)], over=over)
     by_tasks = Use.now(programs).figures_since(used, count=count, what="task")
     asked, used = await _requests(running) - requests, Use.now(programs)
-    bare = await _timed(
-        running,
-        kind=JOBS,
-        namespace=running.bare_namespace,
-        is_over=_job_is_complete,
-        manifests=[_bare_job(like) for _ in range(count)],
-    )
+    jobs = [_bare_job(like) for _ in range(count)]
+    bare = await _timed(running, running.bare_namespace, JOBS, jobs, over={JOBS: _job_is_complete})
     return {
         "tasks": count,
-        "tasks_per_second": ours,
-        "bare_jobs_per_second": bare,
-        "tasks_per_bare_job": ours / bare,
+        "results_per_second": count / ours[TASKS],
+        "tasks_per_second": count / max(ours.values()),
+        "bare_jobs_per_second": count / bare[JOBS],
+        "tasks_per_bare_job": bare[JOBS] / max(ours.values()),
         "operator_requests_per_task": asked / count,
         **by_tasks,
         **Use.now(programs).figures_since(used, count=count, what="bare_job"),
