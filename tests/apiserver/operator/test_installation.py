@@ -115,6 +115,25 @@ async def test_rights_that_it_lacks_are_named_and_it_starts_once_it_has_them(res
         await eventually(partial(is_ready, operator), what="it starts by itself")
 
 
+async def test_a_right_that_is_taken_away_while_it_works_is_named_once_it_is_needed(restricted: World) -> None:
+    role = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{restricted.namespace}/roles/x-mcptasks-operator"
+    whole: Json = json.loads(await restricted.kube.request("GET", role))
+    poorer = [rule for rule in whole["rules"] if rule["resources"] != ["events"]]
+
+    async with restricted.operator() as operator:
+        await restricted.tool()
+        task = await restricted.call()
+        await restricted.kubelet.run(task)
+        await restricted.kube.request("PATCH", role, body={"rules": poorer}, content_type=MERGE_PATCH)
+        await restricted.kubelet.finish(task, message="done")
+        told = await eventually(partial(is_unready, operator, "create events"), what="it says which right lacks")
+        assert "templates/operator/role.yaml" in told
+        assert (await restricted.status(task))["phase"] == "Completed"
+
+        await restricted.kube.request("PATCH", role, body={"rules": whole["rules"]}, content_type=MERGE_PATCH)
+        await eventually(partial(is_ready, operator), what="it is ready again")
+
+
 async def test_an_api_server_that_is_away_is_waited_for(world: World) -> None:
     world.proxy.cut()
 
