@@ -13,6 +13,10 @@ SEAT: Final = "example.com/seat"
 """Something of which the node has one: who has it can be preempted."""
 
 
+BESIDE_A_SIDECAR: Final = "beside-a-sidecar-that-ignores-sigterm"
+"""The variant of those ends whose pod goes on for as long as its grace lasts."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ending:
     """One task that ends so, and the words by which that is told."""
@@ -96,6 +100,11 @@ _SIDECAR: Final = {
     "restartPolicy": "Always",
     "startupProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 300},
 }
+_STUBBORN: Final = {
+    "initContainers": [_init("trap '' TERM; while :; do sleep 1; done", restartPolicy="Always")],
+    "terminationGracePeriodSeconds": 60,
+}
+"""A sidecar that is told to end and does not."""
 _SOON: Final = {"startDeadlineSeconds": 40}
 """Longer than some forty pods take to start side by side on a small machine."""
 
@@ -109,6 +118,14 @@ BY_THEMSELVES: Final = (
         pod={"others": [_init("sleep 300")]},
         words="well",
     ),
+    Ending(
+        reason=Reason.SUCCEEDED,
+        variant=BESIDE_A_SIDECAR,
+        script="echo well > $MCPTASK_RESULT",
+        pod=_STUBBORN,
+        words="well",
+    ),
+    Ending(reason=Reason.EXIT_CODE, variant=BESIDE_A_SIDECAR, script="exit 3", pod=_STUBBORN, words="exit code 3"),
     Ending(
         reason=Reason.SUCCEEDED,
         variant="and-never-was-ready",
@@ -136,6 +153,13 @@ BY_THEMSELVES: Final = (
         script="echo [1]",
         spec={"outputSchema": _ANY_OBJECT},
         words="must be a JSON object",
+    ),
+    Ending(
+        reason=Reason.OUTPUT_INVALID,
+        variant="no-json",
+        script="echo not JSON at all",
+        spec={"outputSchema": _ANY_OBJECT},
+        words="not JSON at all",
     ),
     Ending(reason=Reason.RESULT_TOO_LARGE, script=_LARGE, spec={"outputSchema": _ANY_OBJECT}, words="takes more room"),
     Ending(

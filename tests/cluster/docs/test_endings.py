@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import aiohttp
 import pytest
 
 from mcptasks import TaskHandle, TasksClient
@@ -26,6 +27,7 @@ from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.services import Services
 from mcptasks_operator.testing.endings import (
     BEFORE_THERE_IS_A_JOB,
+    BESIDE_A_SIDECAR,
     BY_THEMSELVES,
     COMPLETED,
     END_UNKNOWN,
@@ -34,6 +36,8 @@ from mcptasks_operator.testing.endings import (
     WHILE_IT_RUNS,
     Ending,
 )
+from mcptasks_server.testing.legacy_wire import EVERYTHING, LegacyWire
+from mcptasks_server.testing.wire import Wire
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(420)]
 
@@ -120,6 +124,8 @@ async def test_each_end_is_what_the_page_says(
         async with asyncio.TaskGroup() as group:
             for ending in WHILE_IT_RUNS:
                 group.create_task(interfere(stage, ending.reason, calls[ending]))
+            for ending in (each for each in endings if each.variant == BESIDE_A_SIDECAR):
+                group.create_task(ends_before_its_sidecar(stage, calls[ending]))
         async with no_more_jobs(kube, namespace):
             calls |= {ending: await call(client, ending) for ending in BEFORE_THERE_IS_A_JOB}
             first = [ending for ending in endings if ending not in lost]
@@ -130,7 +136,11 @@ async def test_each_end_is_what_the_page_says(
             async with NODE_TROUBLES[ending](stage, calls[ending].id):
                 ends[ending] = await calls[ending].wait(timeout_seconds=WAIT_SECONDS)
     writing.cancel()
+    async with aiohttp.ClientSession() as session:
+        older = await LegacyWire.connected(Wire(session, running.url), capabilities=EVERYTHING)
+        shown = {ending.name: await what_an_older_client_sees(older, calls[ending].id) for ending in endings}
 
+    assert shown == {each.name: expected_by_an_older_client(each.reason) for each in endings}
     seen = {ending.name: what_a_client_sees(task) for ending, task in ends.items()}
     assert {name: shown for name, (shown, _) in seen.items()} == {each.name: expected(each.reason) for each in endings}
     assert [each.name for each in endings if each.words not in seen[each.name][1]] == [], seen
@@ -170,6 +180,21 @@ def expected(reason: Reason) -> tuple[str, object]:
     if reason in COMPLETED:
         return "completed", COMPLETED[reason]
     return ("cancelled", None) if reason is Reason.CANCELLED else ("failed", str(reason))
+
+
+def expected_by_an_older_client(reason: Reason) -> tuple[str, object]:
+    status, what = expected(reason)
+    return ("failed" if what is True else status), what
+
+
+async def what_an_older_client_sees(client: LegacyWire, task_id: str) -> tuple[str, object]:
+    """The same of a client of older versions, for which a tool error is a failure too."""
+    status = (await client.call("tasks/get", {"taskId": task_id})).result["status"]
+    answer = (await client.call("tasks/result", {"taskId": task_id})).body
+    if "error" in answer:
+        assert answer["error"]["code"] == -32603
+        return status, (answer["error"].get("data") or {}).get("reason")
+    return status, bool(answer["result"].get("isError"))
 
 
 def expected_cause(ending: Ending) -> str:
@@ -230,6 +255,15 @@ async def interfere(stage: Stage, reason: Reason, task: TaskHandle) -> None:
             await kube.create(PODS, namespace, {"metadata": {"name": "guest"}, "spec": spec})
         case _:
             raise AssertionError(f"nobody knows how a task comes to the end {reason}")
+
+
+async def ends_before_its_sidecar(stage: Stage, task: TaskHandle) -> None:
+    """The task is over with its tool: nobody waits for what else its pod has."""
+    await task.wait(timeout_seconds=WAIT_SECONDS)
+    found = await stage.kube.list(PODS, stage.namespace, labelSelector=f"{names.TASK_LABEL}={task.id}")
+    assert [
+        "running" in each["state"] for pod in found["items"] for each in pod["status"]["initContainerStatuses"]
+    ] == [True]
 
 
 async def create_quota(kube: Kube, namespace: str, name: str, spec: Json) -> None:
