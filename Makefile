@@ -7,8 +7,10 @@ TASKS ?= 1000
 SEEDS ?= 6
 FIRST_SEED ?= 1
 # How many processes share the tests, each with clusters of its own; a file goes to one of them, in the usual order.
+# 0 is this process alone. Those on whole clusters have a number of their own.
 WORKERS ?= 2
-SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+CLUSTER_WORKERS ?= 0
+SHARED := --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
 DEVCLUSTER := $(BIN)/python -m mcptasks_devcluster
 
@@ -19,11 +21,11 @@ demo: venv ## The main job, from nothing: cluster, image, helm install, real too
 	$(BIN)/python -m examples.demo --cluster $(CLUSTER)
 
 test: lint programs ## Everything: lint, types, and all tests, those on a real cluster included
-	$(BIN)/pytest $(SHARED) -m "not cluster"
-	$(BIN)/pytest -m cluster
+	$(BIN)/pytest -n $(WORKERS) $(SHARED) -m "not cluster"
+	$(BIN)/pytest -n $(CLUSTER_WORKERS) $(SHARED) -m cluster
 
 test-unit: venv ## The tests that need neither cluster nor network (about a minute)
-	$(BIN)/pytest $(SHARED) -m "not apiserver and not cluster"
+	$(BIN)/pytest -n $(WORKERS) $(SHARED) -m "not apiserver and not cluster"
 
 conformance: programs ## The official MCP conformance suite alone, against two replicas on a real cluster; prints the counts
 	$(BIN)/pytest tests/cluster/conformance
