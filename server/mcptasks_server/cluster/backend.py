@@ -101,6 +101,7 @@ class Backend:
         )
         self._check = SelfCheck(kube=kube, namespace=namespace, service="server", needed=needed)
         self._wrong = "the installation was not looked at yet"
+        self._reported = ""
         self._answered_at = float("-inf")
         self._running: list[asyncio.Task[None]] = []
         self._log: Any = structlog.get_logger()
@@ -145,13 +146,18 @@ class Backend:
 
     async def _look_at_the_installation(self) -> None:
         await self._check.until_mended(self._tell)
-        await self._check.keep_rights(self._tell)
+        await self._check.keep_rights(self._report)
 
     def _tell(self, wrong: str) -> None:
-        """What is wrong with the installation: told when it changes."""
-        if wrong and wrong != self._wrong:
-            self._log.error("the installation is not as it should be", wrong=wrong)
+        """What is wrong with the installation before it serves."""
+        self._report(wrong)
         self._wrong = wrong
+
+    def _report(self, wrong: str) -> None:
+        """Say it when it changes. A replica that serves goes on: without one right, it still does all the rest."""
+        if wrong and wrong != self._reported:
+            self._log.error("the installation is not as it should be", wrong=wrong)
+        self._reported = wrong
 
     def _has_ended(self, task: asyncio.Task[None]) -> None:
         """None of the loops ever ends by itself: `what_is_broken` has the process started anew."""

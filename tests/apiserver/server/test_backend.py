@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from mcptasks_crds.base import Json
-from mcptasks_crds.kube import MERGE_PATCH, TASKS, Kind, Kube
+from mcptasks_crds.kube import MERGE_PATCH, TASKS, Kind, Kube, RejectedError
 from mcptasks_devcluster.eventually import eventually
 from mcptasks_devcluster.rights import restricted_kubeconfig
 from mcptasks_server.cluster.backend import Backend
@@ -89,3 +90,30 @@ async def test_a_replica_without_a_right_is_not_ready_names_it_and_starts_once_i
             assert f"the server may not do this in namespace {namespace}" in said
             await kube.request("PATCH", role, body={"rules": whole["rules"]}, content_type=MERGE_PATCH)
             await eventually(is_ready, what="it is ready")
+
+
+async def test_a_replica_that_serves_goes_on_without_a_right_and_says_which_it_lacks(
+    kube: Kube, namespace: str, tmp_path: Path
+) -> None:
+    file = await restricted_kubeconfig(kube, namespace, component="server", file=tmp_path / "restricted")
+    role = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/x-mcptasks-server"
+    whole: Json = json.loads(await kube.request("GET", role))
+    poorer = [rule for rule in whole["rules"] if rule["resources"] != ["secrets"]]
+
+    with capture_logs() as logs:
+        async with await Kube.connect(kubeconfig=file) as restricted:
+            backend = Backend(restricted, namespace=namespace, metrics=Metrics())
+            async with backend.running():
+
+                async def is_ready() -> bool:
+                    return backend.what_is_missing() == ""
+
+                async def says_so() -> bool:
+                    return any("create secrets" in str(line.get("wrong")) for line in logs)
+
+                await eventually(is_ready, what="it is ready")
+                await kube.request("PATCH", role, body={"rules": poorer}, content_type=MERGE_PATCH)
+                with pytest.raises(RejectedError):
+                    await restricted.request("POST", f"/api/v1/namespaces/{namespace}/secrets", body={"data": {}})
+                await eventually(says_so, what="it says which right lacks")
+                assert backend.what_is_missing() == ""
