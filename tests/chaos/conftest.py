@@ -34,18 +34,24 @@ def tasks() -> int:
     return TASKS
 
 
+@pytest.fixture(scope="session")
+def image(cluster: Any) -> str:
+    """The product's image, on the node: it has a shell, and `mcptasks.job`."""
+    cluster.load_docker_image(str(build_image("runtime", tag=TAG)))
+    return image_name("runtime", tag=TAG)
+
+
 @pytest.fixture
-async def place(cluster: Any, kube: Kube, tmp_path: Path, seed: int) -> Place:
+async def place(cluster: Any, kube: Kube, image: str, tmp_path: Path, seed: int) -> Place:
     """A whole cluster whose node is this machine: its components are killed, and its pods write into a directory."""
     paths = cluster_paths(cluster.name)
     record = read_record(paths.record)
     if record is None or record.provider != "local":
         pytest.skip("the node of this kind of cluster is not this machine")
-    cluster.load_docker_image(str(build_image("runtime", tag=TAG)))
     return Place(
         kube=kube,
         cluster=LocalCluster(paths),
-        image=image_name("runtime", tag=TAG),
+        image=image,
         directory=tmp_path / "run",
         reports=REPORTS / f"seed-{seed}",
     )
