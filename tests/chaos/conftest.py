@@ -19,8 +19,6 @@ TASKS: Final = int(os.environ.get("MCPTASKS_CHAOS_TASKS") or 60)
 TAG: Final = "test"
 REPORTS: Final = Path(__file__).parents[2] / "dist" / "chaos"
 
-_REMARKS: Final = pytest.StashKey[list[str]]()
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test a seed."""
@@ -55,18 +53,3 @@ async def place(cluster: Any, kube: Kube, image: str, tmp_path: Path, seed: int)
         directory=tmp_path / "run",
         reports=REPORTS / f"seed-{seed}",
     )
-
-
-@pytest.fixture
-def remarks(pytestconfig: pytest.Config) -> list[str]:
-    """What is told in the summary, whatever came of it: one line each."""
-    return pytestconfig.stash.setdefault(_REMARKS, [])
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The remarks."""
-    found = config.stash.get(_REMARKS, [])
-    if found:
-        terminalreporter.section("chaos")
-    for remark in found:
-        terminalreporter.line(remark)

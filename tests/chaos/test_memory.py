@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +37,7 @@ async def operator(kube: Kube, kubeconfig: Path, namespace: str, tmp_path: Path)
 
 @pytest.mark.skipif(not TASKS_IN_ALL, reason="takes many minutes: make chaos-memory")
 async def test_memory_after_two_thousand_tasks_is_what_it_was_after_two_hundred(
-    kube: Kube, namespace: str, operator: Services, remarks: list[str]
+    kube: Kube, namespace: str, operator: Services, show: Callable[[str], None]
 ) -> None:
     async with crowd(kube, namespace, result=RESULT):
         await go_through(kube, namespace, operator, FEW)
@@ -46,7 +46,7 @@ async def test_memory_after_two_thousand_tasks_is_what_it_was_after_two_hundred(
         after_all = memory(operator)
 
     said = f"{after_few / 2**20:.1f} MiB after {FEW} tasks, {after_all / 2**20:.1f} MiB after {TASKS_IN_ALL}"
-    remarks.append(said)
+    show(said)
     assert after_all <= MOST_GROWTH * after_few, said
 
 
