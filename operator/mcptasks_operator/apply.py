@@ -68,9 +68,11 @@ class Applier:
 
     async def find_job(self, task: McpTask) -> Json | None:
         """The Job that has the name of the task's Job, asked from the API server; None if there is none."""
+        name = names.job_name(task.metadata.name)
         try:
-            found = await self.cluster.get(JOBS, self.namespace, names.job_name(task.metadata.name))
+            found = await self.cluster.get(JOBS, self.namespace, name)
         except NotFoundError:
+            self._lost_job(name)
             return None
         return self._seen_job(found, task)
 

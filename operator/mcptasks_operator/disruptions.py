@@ -7,7 +7,7 @@ from typing import Final
 
 from mcptasks_crds.reasons import Reason
 
-from .decision import ConfirmPods
+from .decision import ConfirmJob, ConfirmPods
 from .ending import job_completed
 from .observation import PodSeen
 from .results import log_tail, needs_log
@@ -75,14 +75,14 @@ def pod_was_deleted(situation: Situation) -> Verdict | None:
     if pod is not None:
         reason = BY_DISRUPTION.get(pod.disruption)
         if reason is None:
-            return failed(Reason.POD_DELETED, _deleted(pod.name))
+            return _pod_deleted(situation, pod.name)
         said = pod.disruption_message or pod.disruption
         return failed(reason, f"the pod {pod.name} on node {pod.node or '(none)'} {_WORDS[reason]}: {said}")
     if known is None or known.pod_name is None:
         return None
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())
-    return job_completed(situation) or failed(Reason.POD_DELETED, _deleted(known.pod_name))
+    return job_completed(situation) or _pod_deleted(situation, known.pod_name)
 
 
 def _has_run(pod: PodSeen) -> bool:
@@ -107,5 +107,8 @@ def _word_on_container(situation: Situation) -> str:
     return "" if container is None else ": ".join(filter(None, (container.waiting_reason, container.waiting_message)))
 
 
-def _deleted(pod: str) -> str:
-    return f"the pod {pod} was deleted, and nothing says why"
+def _pod_deleted(situation: Situation, pod: str) -> Verdict:
+    """Nothing says why, and its Job is there for certain: of a Job that goes, the pods' watch may tell first."""
+    if not situation.seen.job_confirmed:
+        return Ask(need=ConfirmJob())
+    return failed(Reason.POD_DELETED, f"the pod {pod} was deleted, and nothing says why")

@@ -223,6 +223,8 @@ class Observation:
     tool: McpTool | None
     """The tool of that name as it is now; only looked at while there is no Job."""
     job: JobView | Absent
+    job_confirmed: bool = False
+    """Whether `job` was just read from the API server, once a decision has asked for it; the cache may be late."""
     pods: tuple[PodSeen, ...] = ()
     """The pods of the Job, oldest first; those of `status.job.uid` where the Job is gone: they may outlive it."""
     pods_confirmed: bool = False

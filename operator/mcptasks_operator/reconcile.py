@@ -52,6 +52,7 @@ class Facts:
 
     job: Json | Absent | None = None
     """The Job as the API server gave it, or that there is none; None: not asked."""
+    job_confirmed: bool = False
     pods_confirmed: bool = False
     log: LogSeen | None = None
     refusal: Refusal | None = None
@@ -124,6 +125,7 @@ class TaskReconciler:
             task=task,
             tool=self.catalogue.holder(task.spec.tool.name),
             job=job,
+            job_confirmed=facts.job_confirmed,
             pods=pods,
             pods_confirmed=facts.pods_confirmed,
             log=facts.log,
@@ -159,7 +161,7 @@ class TaskReconciler:
         match need:
             case ConfirmJob():
                 found = await self.applier.find_job(observation.task)
-                return replace(facts, job=Absent.CONFIRMED if found is None else found)
+                return replace(facts, job=Absent.CONFIRMED if found is None else found, job_confirmed=True)
             case ConfirmPods():
                 await self.applier.find_pods(observation.task)
                 return replace(facts, pods_confirmed=True)

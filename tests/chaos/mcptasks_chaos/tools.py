@@ -125,8 +125,7 @@ _RIGHT: Final[dict[Tool, Ending]] = {
 }
 _INSTEAD: Final[dict[Fate, frozenset[Ending]]] = {
     Fate.CANCEL: frozenset({(Phase.CANCELLED, Reason.CANCELLED)}),
-    # Kubernetes removes the Job's pod too, and one watch may be ahead of the other.
-    Fate.DELETE_JOB: frozenset({(Phase.FAILED, Reason.JOB_DELETED), (Phase.FAILED, Reason.POD_DELETED)}),
+    Fate.DELETE_JOB: frozenset({(Phase.FAILED, Reason.JOB_DELETED)}),
     Fate.DELETE_POD: frozenset({(Phase.FAILED, Reason.POD_DELETED)}),
 }
 

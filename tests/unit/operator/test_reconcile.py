@@ -248,6 +248,18 @@ async def test_a_missing_job_is_confirmed_before_it_ends_the_task(desk: Desk) ->
     assert desk.count("get", "jobs") == 1
 
 
+async def test_a_pod_that_goes_with_its_job_tells_of_the_jobs_end_though_its_watch_is_ahead(desk: Desk) -> None:
+    task = await started(desk)
+    (pod,) = desk.store.pods_of(task)
+    await desk.cluster.delete(JOBS, NAMESPACE, names.job_name(task))
+    desk.store.remove(PODS, pod["metadata"]["name"], version=pod["metadata"]["resourceVersion"])
+
+    await desk.tasks.reconcile(task)
+
+    assert (desk.status(task)["phase"], desk.status(task)["reason"]) == ("Failed", "JobDeleted")
+    assert desk.store.get(JOBS, names.job_name(task)) is None
+
+
 async def test_another_job_that_took_the_name_meanwhile_is_not_stopped(desk: Desk) -> None:
     task = await started(desk)
     desk.pod(task, terminated(NOW, message="done"))

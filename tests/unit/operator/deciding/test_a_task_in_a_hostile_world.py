@@ -144,6 +144,7 @@ class Facts:
     """What the operator learned by asking, in one pass."""
 
     job_missing: bool = False
+    job_confirmed: bool = False
     pods_confirmed: bool = False
     log: LogSeen | None = None
     refusal: Refusal | None = None
@@ -668,6 +669,7 @@ class World(RuleBasedStateMachine):
                 tool=self.tool,
                 job=view or (Absent.CONFIRMED if facts.job_missing else Absent.UNKNOWN),
                 pods=self.caches["pods"].value,
+                job_confirmed=facts.job_confirmed,
                 pods_confirmed=facts.pods_confirmed,
                 log=facts.log,
                 refusal=facts.refusal,
@@ -685,7 +687,7 @@ class World(RuleBasedStateMachine):
         match need:
             case ConfirmJob():
                 self.caches["job"].catch_up()
-                facts.job_missing = True
+                facts.job_missing = facts.job_confirmed = True
             case ConfirmPods():
                 self.caches["pods"].catch_up()
                 facts.pods_confirmed = True

@@ -31,7 +31,7 @@ def known(standing: Any, **fields: Any) -> TaskCondition:
         (observation(task=task(status(), cancel_requested=True)), "Unknown", "Cancelled"),
         (observation(pods=(pod(ended(0, "done")),)), "True", "Succeeded"),
         (observation(pods=(pod(ended(3)),), log=log()), "False", "ExitCode"),
-        (observation(pods=(), pods_confirmed=True), "False", "PodDeleted"),
+        (observation(pods=(), pods_confirmed=True, job_confirmed=True), "False", "PodDeleted"),
         (
             observation(
                 task=task(status(Phase.STOPPING, stopping=Stopping(reason=Reason.CANCELLED, at=ago(3)))),

@@ -257,6 +257,7 @@ observations = st.builds(
     task=tasks,
     tool=tools,
     job=st.sampled_from(Absent) | jobs,
+    job_confirmed=st.booleans(),
     pods=st.lists(pods, max_size=3).map(tuple),
     pods_confirmed=st.booleans(),
     log=st.none() | logs,
@@ -274,7 +275,8 @@ def answered(seen: Observation, decision: Decision) -> Observation:  # noqa: PLR
         case None:
             return seen
         case ConfirmJob():
-            return replace(seen, job=Absent.CONFIRMED)
+            found = seen.job if isinstance(seen.job, JobView) else Absent.CONFIRMED
+            return replace(seen, job=found, job_confirmed=True)
         case ConfirmPods():
             return replace(seen, pods_confirmed=True)
         case CreateJob():

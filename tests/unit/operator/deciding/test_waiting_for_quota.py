@@ -129,7 +129,7 @@ def test_the_time_in_the_queue_does_not_count_towards_kubernetes_own_deadline() 
 
 def test_a_pod_that_was_deleted_by_hand_ends_the_task_once_kubernetes_says_so() -> None:
     over = admitted(failure_reason="BackoffLimitExceeded", finished=True)
-    decision = decide(seen(over, pod(running(), deleting=True), task=task(status(attempts=1))))
+    decision = decide(seen(over, pod(running(), deleting=True), task=task(status(attempts=1)), job_confirmed=True))
 
     assert decision.status.phase is Phase.FAILED
 
@@ -177,6 +177,6 @@ def test_kueue_is_told_of_the_job_only_once_its_questions_are_answered() -> None
 
 def test_somebody_elses_suspension_of_a_job_without_a_queue_is_no_queue() -> None:
     suspended = job(is_suspended=True)
-    decision = decide(seen(suspended, pod(running(), deleting=True), task=task(status())))
+    decision = decide(seen(suspended, pod(running(), deleting=True), task=task(status()), job_confirmed=True))
 
     assert decision.status.phase is Phase.FAILED

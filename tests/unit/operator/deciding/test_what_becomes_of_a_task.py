@@ -76,6 +76,12 @@ NEEDS = [
     row("a known Job that is not in the cache is asked for", observation(job=Absent.UNKNOWN), ConfirmJob()),
     row("a known pod that is not in the cache is asked for", observation(pods=()), ConfirmPods()),
     row(
+        "a pod that is being deleted may go with its Job, of which the cache does not know yet",
+        observation(pods=(pod(running(), deleting=True),)),
+        ConfirmJob(),
+    ),
+    row("so may a pod that is gone", observation(pods=(), pods_confirmed=True), ConfirmJob()),
+    row(
         "a tool that gave no result needs its log",
         observation(pods=(pod(ended()),)),
         ReadLog(pod="pod-1", container="tool"),
@@ -635,10 +641,17 @@ STANDINGS = [
     ),
     row(
         "a pod that is deleted from outside is told",
-        observation(pods=(pod(running(), deleting=True),)),
+        observation(pods=(pod(running(), deleting=True),), job_confirmed=True),
         Phase.FAILED,
         Reason.POD_DELETED,
         "pod pod-1 was deleted",
+    ),
+    row(
+        "a pod that goes with its Job tells of the Job's deletion",
+        observation(job=Absent.CONFIRMED, job_confirmed=True, pods=(pod(running(), deleting=True),)),
+        Phase.FAILED,
+        Reason.JOB_DELETED,
+        "was deleted from outside",
     ),
     row(
         "a second pod for one attempt, which the Job controller takes back, is nobody's end",
@@ -672,14 +685,14 @@ STANDINGS = [
     ),
     row(
         "exit 0 of a drained pod is not a result",
-        observation(pods=(pod(ended(0, "half done"), deleting=True, phase="Succeeded"),)),
+        observation(pods=(pod(ended(0, "half done"), deleting=True, phase="Succeeded"),), job_confirmed=True),
         Phase.FAILED,
         Reason.POD_DELETED,
         "pod pod-1 was deleted",
     ),
     row(
         "a pod that vanished was deleted",
-        observation(pods=(), pods_confirmed=True),
+        observation(pods=(), pods_confirmed=True, job_confirmed=True),
         Phase.FAILED,
         Reason.POD_DELETED,
         "pod pod-1 was deleted",
