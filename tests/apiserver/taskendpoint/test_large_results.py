@@ -71,7 +71,7 @@ async def test_a_large_result_is_in_a_secret_of_its_task_and_comes_back_at_every
     assert source is not None
     assert (secret["metadata"]["name"], source.bytes) == (source.secret_name, size)
     assert secret["immutable"] is True
-    assert [owner["kind"] for owner in secret["metadata"]["ownerReferences"]] == [names.TASK_KIND]
+    assert [owner["kind"] for owner in secret["metadata"]["ownerReferences"]] == [names.TASK_KIND, "Job"]
     assert base64.b64decode(secret["data"][names.RESULT_KEY]) == of_bytes(size)
     async with rig.replica() as other:
         for each in (replica, other):
