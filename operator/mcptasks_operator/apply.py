@@ -16,6 +16,7 @@ from mcptasks_crds.kube import (
     SECRETS,
     TASKS,
     ConflictError,
+    Kind,
     KubeError,
     NotFoundError,
     RejectedError,
@@ -224,13 +225,13 @@ class Applier:
             _log.debug("job_gone_before_patch", job=name, uid=uid)
         except RejectedError:
             # A patch cannot have a precondition on the uid, but it is refused where it would change it.
-            if await self._has_uid(name, uid):
+            if await self._has_uid(JOBS, name, uid):
                 raise
             _log.debug("job_gone_before_patch", job=name, uid=uid)
 
-    async def _has_uid(self, name: str, uid: str) -> bool:
+    async def _has_uid(self, kind: Kind, name: str, uid: str) -> bool:
         try:
-            found = await self.cluster.get(JOBS, self.namespace, name)
+            found = await self.cluster.get(kind, self.namespace, name)
         except NotFoundError:
             return False
         return bool(found["metadata"]["uid"] == uid)
@@ -238,15 +239,21 @@ class Applier:
     async def _delete_job(self, action: DeleteJob) -> None:
         try:
             await self.cluster.delete(JOBS, self.namespace, action.name, uid=action.uid)
-        except (NotFoundError, ConflictError):
+        except NotFoundError:
             _log.debug("job_gone_before_deletion", job=action.name, uid=action.uid)
+        except ConflictError:
+            if await self._has_uid(JOBS, action.name, action.uid):
+                raise
 
     async def _delete_task(self, task: McpTask, uid: str) -> None:
         name = task.metadata.name
         try:
             await self.cluster.delete(TASKS, self.namespace, name, uid=uid)
-        except (NotFoundError, ConflictError):
+        except NotFoundError:
             _log.debug("task_gone_before_deletion", task=name, uid=uid)
+        except ConflictError:  # another task has that name; or the API server could not do it just then
+            if await self._has_uid(TASKS, name, uid):
+                raise
         self.store.remove(TASKS, name, version=task.metadata.resource_version)
 
     async def _record(self, task: McpTask, event: RecordEvent | RecordAnswer, now: datetime) -> None:

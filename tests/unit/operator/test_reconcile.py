@@ -114,6 +114,20 @@ async def test_a_retirement_that_fails_is_done_by_the_next_pass_and_the_end_is_t
     assert "ttlSecondsAfterFinished" in desk.cluster.all(JOBS)[0]["spec"]
 
 
+async def test_a_deletion_that_meets_a_conflict_with_nobody_is_done_by_the_next_pass(desk: Desk) -> None:
+    task = await ended(desk, retentionSeconds=10)
+    desk.move(11)
+    conflict = ConflictError("try again", status=409, reason="Conflict")
+    desk.cluster.faults += [Fault(call=Call("delete", "mcptasks"), error=conflict) for _ in range(9)]
+
+    with pytest.raises(KubeError):
+        await desk.tasks.reconcile(task)
+    desk.cluster.faults.clear()
+    await desk.tasks.reconcile(task)
+
+    assert desk.cluster.all(TASKS) == ()
+
+
 @pytest.mark.parametrize("error", [RetryableError("500"), RejectedError("403"), ConflictError("409")], ids=str)
 async def test_an_event_that_cannot_be_recorded_is_nothing_to_stop_for(desk: Desk, error: KubeError) -> None:
     task = await started(desk)
