@@ -129,7 +129,7 @@ class Applier:
         except NotFoundError:
             return self._lost_job(release.name)
         except RejectedError as refused:
-            if await self._has_uid(release.name, release.uid):
+            if await self._has_uid(JOBS, release.name, release.uid):
                 return Refusal(reason=Reason.JOB_REJECTED, message=refused.words)
             return self._lost_job(release.name)
         self.store.put(JOBS, made)
