@@ -72,7 +72,7 @@ class Lines:
         return LineSeen(
             older=bisect_left(line.live, order),
             ahead=ahead + coming,
-            running=len(line.running - {task}),
+            running=len(line.running) - (task in line.running),
             ahead_may_start=self._startable(line, most=ahead) == ahead,
             is_taken=task in line.running,
         )
