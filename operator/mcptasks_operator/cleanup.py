@@ -47,7 +47,7 @@ def retirement(observation: Observation, status: TaskStatus) -> tuple[tuple[Acti
     if job.rests:
         return (DeleteJob(name=job.name, uid=job.uid),), None
     ended_at = _ended_at(observation, status)
-    running = not job.finished and not job.failure_reason
+    running = not (job.finished or job.failure_reason or _is_done(observation.pods))
     patience = ended_at + _patience(observation, status)
     stop = running and observation.now >= patience
     again = patience if running and not stop else None
@@ -82,6 +82,12 @@ def _is_tried_again(observation: Observation) -> bool:
 def _ended_well(pods: tuple[PodSeen, ...]) -> bool:
     """Whether all tools ended without our doing. Stopping such a Job would only make a failed one of it."""
     return bool(pods) and all(is_over(pod) for pod in pods)
+
+
+def _is_done(pods: tuple[PodSeen, ...]) -> bool:
+    """Whether the Job has all it waits for, however late kube-controller-manager is with saying so: one pod succeeded
+    as a whole, and no other one is there that could run."""
+    return any(pod.phase == "Succeeded" for pod in pods) and all(pod.phase in ("Succeeded", "Failed") for pod in pods)
 
 
 def _ended_at(observation: Observation, status: TaskStatus) -> datetime:

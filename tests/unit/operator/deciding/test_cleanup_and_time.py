@@ -127,6 +127,16 @@ AFTER = [
         [RETIRE_AND_STOP],
         id="a sidecar that does not end within half a minute is stopped",
     ),
+    pytest.param(
+        over(RETIRED, pod(ended(), phase="Succeeded"), now=ahead(3000)),
+        [],
+        id="a Job whose pod succeeded is not made a failed one, however late Kubernetes is",
+    ),
+    pytest.param(
+        over(RETIRED, pod(ended(), phase="Succeeded"), pod(running(), name="pod-2"), now=ahead(3000)),
+        [RETIRE_AND_STOP],
+        id="a pod beside the one that succeeded is stopped",
+    ),
     pytest.param(over(Absent.UNKNOWN), [], id="a Job that is gone needs nothing"),
     pytest.param(
         over(job(uid="another", is_ours=True)),
@@ -212,6 +222,11 @@ NEXT = [
         over(RETIRED, pod(ended(), phase="Running"), now=ahead(20)),
         ahead(3590),
         id="a pod that was told to end is not looked at for that",
+    ),
+    pytest.param(
+        over(RETIRED, pod(ended(), phase="Succeeded")),
+        ahead(3590),
+        id="a pod that succeeded as a whole is not looked at for that",
     ),
     pytest.param(over(Absent.UNKNOWN), ahead(3590), id="a task that is over is looked at when its time is"),
     pytest.param(over(Absent.UNKNOWN, now=ahead(3590)), None, id="a task that is deleted is not looked at"),
