@@ -12,7 +12,7 @@ from .ending import job_completed
 from .observation import PodSeen
 from .results import log_tail, needs_log
 from .situation import Situation
-from .verdicts import Ask, Verdict, failed
+from .verdicts import Ask, End, Verdict, failed
 
 BY_POD_REASON: Final[Mapping[str, Reason]] = MappingProxyType(
     {
@@ -73,16 +73,14 @@ def pod_was_deleted(situation: Situation) -> Verdict | None:
     if situation.has_another_try or (pod is not None and not pod.deleting):
         return None
     if pod is not None:
-        reason = BY_DISRUPTION.get(pod.disruption)
-        if reason is None:
-            return _pod_deleted(situation, pod.name)
-        said = pod.disruption_message or pod.disruption
-        return failed(reason, f"the pod {pod.name} on node {pod.node or '(none)'} {_WORDS[reason]}: {said}")
+        return _disrupted(pod) or _pod_deleted(situation, pod.name)
     if known is None or known.pod_name is None:
         return None
     if not situation.seen.pods_confirmed:
         return Ask(need=ConfirmPods())
-    return job_completed(situation) or _pod_deleted(situation, known.pod_name)
+    gone = situation.seen.gone_pod
+    why = None if gone is None else _disrupted(gone)
+    return job_completed(situation) or why or _pod_deleted(situation, known.pod_name)
 
 
 def _has_run(pod: PodSeen) -> bool:
@@ -105,6 +103,15 @@ def _word_on_container(situation: Situation) -> str:
     if end is not None:
         return ": ".join(filter(None, (end.reason, end.message)))
     return "" if container is None else ": ".join(filter(None, (container.waiting_reason, container.waiting_message)))
+
+
+def _disrupted(pod: PodSeen) -> End | None:
+    """Who ends the pod, where it says so itself."""
+    reason = BY_DISRUPTION.get(pod.disruption)
+    if reason is None:
+        return None
+    said = pod.disruption_message or pod.disruption
+    return failed(reason, f"the pod {pod.name} on node {pod.node or '(none)'} {_WORDS[reason]}: {said}")
 
 
 def _pod_deleted(situation: Situation, pod: str) -> Verdict:

@@ -227,6 +227,8 @@ class Observation:
     """Whether `job` was just read from the API server, once a decision has asked for it; the cache may be late."""
     pods: tuple[PodSeen, ...] = ()
     """The pods of the Job, oldest first; those of `status.job.uid` where the Job is gone: they may outlive it."""
+    gone_pod: PodSeen | None = None
+    """The pod of `status.job` as it was last seen, where it is gone by now."""
     pods_confirmed: bool = False
     """Whether `pods` were just read from the API server, once a decision has asked for it; the cache may be late."""
     log: LogSeen | None = None

@@ -34,7 +34,7 @@ from .eventbook import EventBook
 from .lines import Lines
 from .metrics import Metrics
 from .observation import Absent, ArgumentsSeen, JobView, Observation, PodSeen, PolicySeen, Refusal
-from .observe import job_view, pods_seen
+from .observe import job_view, pod_seen, pods_seen
 from .secretprobe import SecretProbe
 from .store import Store
 
@@ -127,6 +127,7 @@ class TaskReconciler:
             job=job,
             job_confirmed=facts.job_confirmed,
             pods=pods,
+            gone_pod=self._gone_pod(task, pods),
             pods_confirmed=facts.pods_confirmed,
             log=facts.log,
             refusal=facts.refusal,
@@ -143,6 +144,15 @@ class TaskReconciler:
         # A Job that is gone may have left a pod behind, which still runs for its grace.
         recorded = task.status.job
         return pods_seen(documents, job_uid=None if recorded is None else recorded.uid, execution=None)
+
+    def _gone_pod(self, task: McpTask, pods: tuple[PodSeen, ...]) -> PodSeen | None:
+        recorded = task.status.job
+        if recorded is None or recorded.pod_name is None or any(pod.uid == recorded.pod_uid for pod in pods):
+            return None
+        document = self.store.gone_pod(recorded.pod_name)
+        if document is None or document["metadata"]["uid"] != recorded.pod_uid:
+            return None
+        return pod_seen(document, None)
 
     def _job(self, task: McpTask, facts: Facts) -> JobView | Absent:
         # The store first: what the watch brought meanwhile is newer than the answer to a question of this pass.

@@ -19,6 +19,8 @@ from .kept import kept
 KINDS: Final = (TASKS, TOOLS, JOBS, PODS)
 """What is watched."""
 REMEMBERED_REMOVALS: Final = 10_000
+REMEMBERED_PODS: Final = 1_000
+"""Pods that are gone, the latest: by far more than end before their tasks are looked at."""
 
 
 def is_newer(version: str, than: str) -> bool:
@@ -45,6 +47,7 @@ class Store:
         self._pods: defaultdict[str, set[str]] = defaultdict(set)
         self._task_of_pod: dict[str, str] = {}
         self._removed: OrderedDict[tuple[Kind, str], str] = OrderedDict()
+        self._gone_pods: OrderedDict[str, Json] = OrderedDict()
         self.listeners: list[Callable[[str], object]] = []
         """Who is told of each task of which something has changed, by its name: must neither raise nor wait."""
 
@@ -82,6 +85,9 @@ class Store:
             del self._objects[kind][name]
             if kind is PODS:
                 self._forget_pod(name)
+                self._gone_pods[name] = known
+                if len(self._gone_pods) > REMEMBERED_PODS:
+                    self._gone_pods.popitem(last=False)
             self._tell(kind, known)
         return True
 
@@ -100,6 +106,10 @@ class Store:
     def pods_of(self, task: str) -> tuple[Json, ...]:
         """The pods that a task's Job made."""
         return tuple(self._objects[PODS][name] for name in self._pods.get(task, ()))
+
+    def gone_pod(self, name: str) -> Json | None:
+        """A pod that is gone, as it was last seen: who was late may still learn from it why it went."""
+        return self._gone_pods.get(name)
 
     def _tell(self, kind: Kind, document: Json) -> None:
         if kind is TOOLS:

@@ -274,6 +274,24 @@ async def test_a_pod_that_goes_with_its_job_tells_of_the_jobs_end_though_its_wat
     assert desk.store.get(JOBS, names.job_name(task)) is None
 
 
+async def test_why_a_pod_went_is_known_though_it_was_gone_before_anybody_looked(desk: Desk) -> None:
+    task = await started(desk)
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": "for guest",
+    }
+    pod = desk.pod(task, {**running(desk.cluster.now), "conditions": [condition]})
+    await desk.cluster.delete(PODS, NAMESPACE, pod)
+    desk.see()
+
+    await desk.tasks.reconcile(task)
+
+    assert desk.status(task)["reason"] == "Preempted"
+    assert "for a guest" in desk.status(task)["message"]
+
+
 async def test_another_job_that_took_the_name_meanwhile_is_not_stopped(desk: Desk) -> None:
     task = await started(desk)
     desk.pod(task, terminated(NOW, message="done"))

@@ -8,7 +8,7 @@ from mcptasks_crds import names
 from mcptasks_crds.base import Json
 from mcptasks_crds.kube import JOBS, PODS, TASKS
 from mcptasks_operator.keys import keys_about, task_key
-from mcptasks_operator.store import Store
+from mcptasks_operator.store import REMEMBERED_PODS, Store
 
 
 def thing(name: str = "a", version: object = 1, task: str = "") -> Json:
@@ -172,3 +172,15 @@ def test_of_a_task_that_is_over_it_is_kept_that_its_pod_gave_the_result() -> Non
     kept = store.get(TASKS, name)
     assert kept is not None
     assert kept["status"] == {"phase": "Completed", "result": {"from": "report"}}
+
+
+def test_of_pods_that_are_gone_the_latest_are_remembered_as_they_were_last_seen() -> None:
+    store = Store()
+    for number in range(REMEMBERED_PODS + 1):
+        store.put(PODS, thing(f"p-{number}", 1, "t"))
+        store.put(PODS, thing(f"p-{number}", 2, "t"))
+        store.remove(PODS, f"p-{number}", version="3")
+
+    assert store.gone_pod("p-0") is None
+    assert store.gone_pod("p-1") == thing("p-1", 2, "t")
+    assert store.pods_of("t") == ()

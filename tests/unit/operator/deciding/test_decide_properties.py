@@ -259,6 +259,7 @@ observations = st.builds(
     job=st.sampled_from(Absent) | jobs,
     job_confirmed=st.booleans(),
     pods=st.lists(pods, max_size=3).map(tuple),
+    gone_pod=st.none() | pods,
     pods_confirmed=st.booleans(),
     log=st.none() | logs,
     line=lines,

@@ -640,6 +640,22 @@ STANDINGS = [
         "running",
     ),
     row(
+        "a pod that is gone before anybody has looked has told why",
+        observation(
+            pods=(), pods_confirmed=True, gone_pod=pod(running(), deleting=True, disruption="EvictionByEvictionAPI")
+        ),
+        Phase.FAILED,
+        Reason.DRAINED,
+        "was evicted",
+    ),
+    row(
+        "a pod that is gone and has told nothing was deleted",
+        observation(pods=(), pods_confirmed=True, job_confirmed=True, gone_pod=pod(running(), deleting=True)),
+        Phase.FAILED,
+        Reason.POD_DELETED,
+        "pod pod-1 was deleted",
+    ),
+    row(
         "a pod that is deleted from outside is told",
         observation(pods=(pod(running(), deleting=True),), job_confirmed=True),
         Phase.FAILED,
