@@ -280,7 +280,7 @@ async def test_why_a_pod_went_is_known_though_it_was_gone_before_anybody_looked(
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "PreemptionByScheduler",
-        "message": "for guest",
+        "message": "for a guest",
     }
     pod = desk.pod(task, {**running(desk.cluster.now), "conditions": [condition]})
     await desk.cluster.delete(PODS, NAMESPACE, pod)
