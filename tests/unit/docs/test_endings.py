@@ -149,7 +149,7 @@ OBSERVATIONS: dict[Reason, Observation] = {
     Reason.INIT_FAILED: late(pod(phase="Failed", failed_init="init container x: exit code 3")),
     Reason.START_DEADLINE: late(pod(waiting("PodInitializing"), phase="Pending")),
     Reason.JOB_DELETED: observation(job=Absent.CONFIRMED, pods=()),
-    Reason.POD_DELETED: observation(pods=(pod(running(), deleting=True),)),
+    Reason.POD_DELETED: observation(pods=(pod(running(), deleting=True),), job_confirmed=True),
     Reason.EVICTED: observation(pods=(pod(running(), phase="Failed", reason="Evicted"),)),
     Reason.PREEMPTED: disrupted("PreemptionByScheduler"),
     Reason.DRAINED: disrupted("EvictionByEvictionAPI"),
