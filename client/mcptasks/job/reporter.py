@@ -34,6 +34,8 @@ class _Flush:
     """Somebody waits for what was put before."""
 
     sent: threading.Event = field(default_factory=threading.Event)
+    given_up: threading.Event = field(default_factory=threading.Event)
+    """Set once nobody waits any more."""
     is_last: bool = False
     """Whether it is to be written, too: nothing comes after it."""
 
@@ -62,7 +64,10 @@ class Reporter:
             return True
         flush = _Flush(is_last=is_last)
         self._waiting.put(flush)
-        return flush.sent.wait(seconds)
+        if flush.sent.wait(seconds):
+            return True
+        flush.given_up.set()
+        return False
 
     def _start(self) -> None:
         if self._process == os.getpid():
@@ -125,6 +130,7 @@ class _Sender:
             self._newest = item
 
     def _try(self, request: Request) -> None:
+        self._flushes = [flush for flush in self._flushes if not flush.given_up.is_set()]
         is_value, is_last = request is not LOOK, any(flush.is_last for flush in self._flushes)
         if is_value and is_last:
             request = replace(request, path=f"{request.path}?wait={WAIT_SECONDS:g}", wait_seconds=WAIT_SECONDS)

@@ -138,6 +138,8 @@ def test_a_server_that_does_not_wait_is_not_asked_without_a_pause(wire: Wire) ->
     reporter.put(value(1))
 
     assert not reporter.flush(1.0, is_last=True)
+    assert reporter.flush(SECONDS)
+    assert wire.sent[-1] == value(1)  # nobody waits any more for it to be written
     assert len(wire.sent) <= 6
 
 
