@@ -352,3 +352,8 @@ def test_whose_pod_was_deleted_unseen_ends_by_its_job_and_nothing_else_does(
     objects: Sequence[dict[str, Any]], fate: Fate, is_right: bool
 ) -> None:
     assert any("ended as" in each for each in complaints(*objects, fate=fate)) is not is_right
+
+
+def test_a_task_that_was_deleted_may_have_come_and_gone_unseen_and_no_other() -> None:
+    assert complaints(diary=(), fate=Fate.DELETE) == []
+    assert any("has the tasks []" in each for each in complaints(diary=()))
