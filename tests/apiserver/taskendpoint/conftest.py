@@ -124,6 +124,14 @@ class Rig:
         pod = RealPod(name=metadata["name"], uid=metadata["uid"], token="")
         return await self.token_of(pod, names.task_audience(task))
 
+    async def first_attempt(self) -> tuple[str, RealPod, str]:
+        """A task that runs in the first pod of a Job that is there; with the Job's uid."""
+        task = await self.task()
+        job_uid = await self.job(task)
+        pod = await self.attempt(task)
+        await self.runs_in(task, pod, job_uid=job_uid)
+        return task, pod, job_uid
+
     async def fails(self, pod: RealPod) -> None:
         """The kubelet's hand: the pod is over."""
         await self.kube.patch(PODS, self.namespace, pod.name, {"status": {"phase": "Failed"}}, subresource="status")

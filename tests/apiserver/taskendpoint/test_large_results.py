@@ -61,10 +61,7 @@ async def shown(replica: Any, task: str) -> McpTask:
 async def test_a_large_result_is_in_a_secret_of_its_task_and_comes_back_at_every_replica(
     size: int, rig: Any, replica: Any
 ) -> None:
-    task = await rig.task()
-    job_uid = await rig.job(task)  # a real one: Kubernetes takes an owner that is not there off the Secret
-    pod = await rig.attempt(task)
-    await rig.runs_in(task, pod, job_uid=job_uid)
+    task, pod, _ = await rig.first_attempt()  # Kubernetes takes an owner that is not there off the Secret
     given = await rig.client(replica, task, pod).put("/result", of_bytes(size))
     await rig.write(task, COMPLETED)
 

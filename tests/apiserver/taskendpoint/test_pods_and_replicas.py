@@ -84,10 +84,7 @@ async def test_a_deleted_pods_token_is_worth_nothing_once_its_task_is_over_or_go
 async def test_while_the_operator_is_away_the_next_attempts_pod_is_asked_to_try_again_and_nobody_takes_its_place(
     rig: Any, replica: Any
 ) -> None:
-    task = await rig.task()
-    job = await rig.job(task)
-    old = await rig.attempt(task)
-    await rig.runs_in(task, old, job_uid=job)
+    task, old, job = await rig.first_attempt()
     assert (await rig.client(replica, task, old).put("/progress", {"progress": 1})).status == 202
 
     await rig.fails(old)
@@ -106,10 +103,7 @@ async def test_while_the_operator_is_away_the_next_attempts_pod_is_asked_to_try_
 async def test_a_pod_that_was_deleted_has_no_say_while_its_task_lives_and_waits_for_another_attempt(
     rig: Any, replica: Any
 ) -> None:
-    task = await rig.task()
-    job = await rig.job(task)
-    pod = await rig.attempt(task)
-    await rig.runs_in(task, pod, job_uid=job)
+    task, pod, _ = await rig.first_attempt()
 
     await rig.kube.delete(PODS, rig.namespace, pod.name)
     await rig.write(task, {"phase": "Pending", "job": {"podUID": None}})

@@ -78,11 +78,7 @@ def test_the_server_may_store_arguments_that_are_too_large_for_a_task(tools: Any
 def test_where_the_operator_that_acts_crashes_the_one_that_stands_by_finishes_what_runs(
     tools: Any, release: str, image: str
 ) -> None:
-    task = names.new_task_id()
-    for manifest in (slow_tool(image), task_of("slow", task)):
-        applied = tools.kubectl("apply", "--namespace", NAMESPACE, "--filename", "-", stdin=manifest)
-        assert applied.code == 0, applied.output
-    assert phase_is(tools, task, "Running", seconds=120)
+    task = running_task(tools, "slow", slow_tool(image))
     operators = {pod["metadata"]["name"]: pod for pod in tools.objects("pods") if component_of(pod) == "operator"}
     acted = holder(tools)
     assert acted in operators
@@ -122,6 +118,16 @@ def holder(tools: Any) -> str:
     path = "jsonpath={.spec.holderIdentity}"
     found = tools.kubectl("get", "lease", names.LEASE, "--namespace", NAMESPACE, "--output", path)
     return str(found.output.rpartition("-")[0])
+
+
+def running_task(tools: Any, tool: str, manifest: str) -> str:
+    """A task of a tool that is made with it, once it runs."""
+    task = names.new_task_id()
+    for each in (manifest, task_of(tool, task)):
+        applied = tools.kubectl("apply", "--namespace", NAMESPACE, "--filename", "-", stdin=each)
+        assert applied.code == 0, applied.output
+    assert phase_is(tools, task, "Running", seconds=120)
+    return task
 
 
 def phase_is(tools: Any, task: str, phase: str, *, seconds: int) -> bool:
@@ -178,11 +184,7 @@ def test_single_services_are_in_no_drains_way(tools: Any, release: str) -> None:
 def test_uninstalling_leaves_the_custom_resources_and_what_is_of_their_kinds(
     tools: Any, release: str, image: str
 ) -> None:
-    running = names.new_task_id()
-    for manifest in (lasting_tool(image), task_of("lasting", running)):
-        applied = tools.kubectl("apply", "--namespace", NAMESPACE, "--filename", "-", stdin=manifest)
-        assert applied.code == 0, applied.output
-    assert phase_is(tools, running, "Running", seconds=120)
+    running = running_task(tools, "lasting", lasting_tool(image))
     tasks = {item["metadata"]["name"] for item in tools.objects("mcptasks")}
     (pod,) = pods_of(tools, running)
 
