@@ -4,17 +4,22 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
 
+from mcptasks_crds.times import parse_time
 from mcptasks_devcluster.errors import CommandError
 from mcptasks_devcluster.eventually import eventually
+from mcptasks_devcluster.releases import Release
+from mcptasks_operator.answered import SETTLING
 from mcptasks_server.testing.wire import WITH_FORMS, Wire
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
 MakeTool = Callable[..., None]
+POLICIES: Final = "validatingadmissionpolicies,validatingadmissionpolicybindings"
 DEPLOY: Final = """
 from mcptasks.job import task, text
 
@@ -52,6 +57,19 @@ subjects:
 """
 
 
+async def until_answers_are_verified(release: Release) -> None:
+    """Until the policy was in force before any task that is made from now on."""
+    found = release.objects(POLICIES, "--selector", f"app.kubernetes.io/instance={release.name}")
+    assert len(found) == 2
+    made = max(parse_time(each["metadata"]["creationTimestamp"]) for each in found)
+    from_then_on = made + SETTLING + timedelta(seconds=1)  # Kubernetes' times are whole seconds
+
+    async def probe() -> bool:
+        return datetime.now(UTC) >= from_then_on
+
+    await eventually(probe, what="the policy is in force")
+
+
 async def begin(wire: Wire) -> str:
     answer = await wire.call("tools/call", {"name": "deploy", "arguments": {}}, capabilities=WITH_FORMS)
     return str(answer.result["taskId"])
@@ -65,7 +83,7 @@ async def until(wire: Wire, task_id: str, is_so: Callable[[dict[str, Any]], bool
     return await eventually(probe, what=what, timeout_seconds=120)
 
 
-async def patched(release: Any, task_id: str, key: str, user: str, *groups: str, **answer: str) -> str:
+async def patched(release: Release, task_id: str, key: str, user: str, *groups: str, **answer: str) -> str:
     """What kubectl says to somebody's answer."""
     patch = json.dumps({"spec": {"answers": {key: {"by": user} | answer}}})
     who = [f"--as={user}", *(f"--as-group={group}" for group in groups)]
@@ -73,16 +91,17 @@ async def patched(release: Any, task_id: str, key: str, user: str, *groups: str,
     return str(await asyncio.to_thread(release.kubectl, *command))
 
 
-def pods_of(release: Any, task_id: str) -> list[str]:
+def pods_of(release: Release, task_id: str) -> list[str]:
     found = release.kubectl("get", "pods", "--selector", f"mcptasks.dev/task={task_id}", "--output", "name")
     return str(found).split()
 
 
 async def test_what_runs_after_an_approval_what_never_does_and_who_is_on_record(
-    wire: Wire, release: Any, python_tool: MakeTool
+    wire: Wire, release: Release, python_tool: MakeTool
 ) -> None:
     python_tool("deploy", DEPLOY, questions=[APPROVE])
     release.kubectl("apply", "--filename", "-", given=RIGHTS)
+    await until_answers_are_verified(release)
     approved, declined = await begin(wire), await begin(wire)
     for task_id in (approved, declined):
         seen = await until(wire, task_id, lambda seen: "approv" in seen.get("statusMessage", ""), what="it waits")
