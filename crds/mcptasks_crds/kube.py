@@ -8,7 +8,7 @@ This module does the package's only I/O; in the package, `podlogs` alone imports
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -18,8 +18,15 @@ from kubernetes.aio import client, config
 
 from . import names
 from .base import Json
+from .hedging import hedged
 
 REQUEST_TIMEOUT_SECONDS: Final = 30.0
+SILENCES: Final = (5.0, 10.0)
+"""For how many seconds nothing may come back before a read is asked again, and then once more.
+
+A connection may have died without a word (a node that is gone, a firewall that has forgotten it), and then the first
+would be waited for in vain until its time is over. An API server that is only slow may still answer the first.
+"""
 MERGE_PATCH: Final = "application/merge-patch+json"
 DEEPEST_STACK: Final = 25_000
 """What `sys.setrecursionlimit` needs for the deepest document that an API server takes (10,000 levels).
@@ -114,9 +121,14 @@ Load = Callable[[client.Configuration], Awaitable[None]]
 class Kube:
     """An open connection to one API server. Use as an async context manager."""
 
-    def __init__(self, api: client.ApiClient, load: Load | None = None) -> None:
+    def __init__(
+        self, api: client.ApiClient, load: Load | None = None, *, silences: Sequence[float] = SILENCES
+    ) -> None:
         """`load`: reads the credentials anew; without it they stay what they are."""
         self._api = api
+        self._other: client.ApiClient | None = None
+        """For what is asked again: it has connections of its own, for all that stand idle in the first may be dead."""
+        self._silences = silences
         self._load = load
         self._loading = asyncio.Lock()
         self._loads = 0
@@ -145,6 +157,8 @@ class Kube:
 
     async def __aexit__(self, *_: object) -> None:
         await self._api.close()
+        if self._other is not None:
+            await self._other.close()
 
     @property
     def configuration(self) -> client.Configuration:
@@ -179,21 +193,31 @@ class Kube:
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+        only_asks: bool | None = None,
     ) -> bytes:
         """Send one request and read its whole answer.
+
+        `only_asks`: it changes nothing, so that it may be sent again while nothing comes back; by itself, each GET.
 
         Raises:
             KubeError: one of its kinds, by what the caller can do about it.
         """
-        response = await self._send(
-            method,
-            path,
-            query=query,
-            body=body,
-            content_type=content_type,
-            accept=accept,
-            timeout_seconds=timeout_seconds,
-        )
+
+        def send(api: client.ApiClient) -> Awaitable[Any]:
+            return self._send(
+                api,
+                method,
+                path,
+                query=query,
+                body=body,
+                content_type=content_type,
+                accept=accept,
+                timeout_seconds=timeout_seconds,
+            )
+
+        if only_asks is None:
+            only_asks = method == "GET"
+        response = await (self._ask(send) if only_asks else send(self._api))
         try:
             async with asyncio.timeout(timeout_seconds):
                 return bytes(await response.read())
@@ -246,8 +270,9 @@ class Kube:
         Raises:
             GoneError: also where the 410 comes as an event inside a good answer.
         """
-        response = await self._send(
-            "GET", kind.path(namespace), query={"watch": "true", **query}, timeout_seconds=timeout_seconds
+        path, query = kind.path(namespace), {"watch": "true", **query}
+        response = await self._ask(
+            lambda api: self._send(api, "GET", path, query=query, timeout_seconds=timeout_seconds)
         )
         on_open()
         content = response.response.content
@@ -271,7 +296,7 @@ class Kube:
     ) -> AsyncIterator[bytes]:
         """A subresource's bytes as they come (`log`), until its end or until nothing comes for `timeout_seconds`."""
         path = kind.path(namespace, name, subresource=subresource)
-        response = await self._send("GET", path, query=query, accept="*/*", timeout_seconds=timeout_seconds)
+        response = await self._send(self._api, "GET", path, query=query, accept="*/*", timeout_seconds=timeout_seconds)
         try:
             async for chunk in response.response.content.iter_any():
                 yield chunk
@@ -280,8 +305,21 @@ class Kube:
         finally:
             response.response.close()
 
+    async def _ask(self, send: Callable[[client.ApiClient], Awaitable[Any]]) -> Any:
+        """Send what changes nothing, and again while nothing comes back."""
+
+        def send_by(number: int) -> Awaitable[Any]:
+            if number == 0:
+                return send(self._api)
+            if self._other is None:
+                self._other = client.ApiClient(self.configuration)
+            return send(self._other)
+
+        return await hedged(send_by, silences=self._silences, drop=lambda late: late.response.close())
+
     async def _send(
         self,
+        api: client.ApiClient,
         method: str,
         path: str,
         *,
@@ -292,7 +330,7 @@ class Kube:
         accept: str = "application/json",
     ) -> Any:
         async def send() -> Any:
-            parameters = await self._api.param_serialize(
+            parameters = await api.param_serialize(
                 method=method,
                 resource_path=path,
                 query_params=list((query or {}).items()),
@@ -300,7 +338,7 @@ class Kube:
                 body=body,
                 auth_settings=["BearerToken"],
             )
-            return await self._api.call_api(*parameters, _request_timeout=timeout)
+            return await api.call_api(*parameters, _request_timeout=timeout)
 
         # A watch has no total limit; a plain request gets one in request().
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=timeout_seconds)

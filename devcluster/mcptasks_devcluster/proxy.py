@@ -44,6 +44,8 @@ class FaultProxy:
         self._connections: set[asyncio.Transport] = set()
         self._silent: WeakSet[asyncio.Transport] = WeakSet()
         self._watches: set[_Watch] = set()
+        self.swallowed = 0
+        """How many requests have got no answer because the connection was half open."""
         self._is_cut = False
         self._is_silent = False
         self.faults: list[Fault] = []
@@ -123,6 +125,7 @@ class FaultProxy:
         if self._is_silent:
             self._silent.add(connection)
         if connection in self._silent:
+            self.swallowed += 1
             return await _nothing()
         self._connections.add(connection)
         try:

@@ -14,6 +14,7 @@ from mcptasks_devcluster.proxy import Fault, FaultProxy
 from mcptasks_server.caller import ANONYMOUS
 from mcptasks_server.cluster.backend import Backend
 from mcptasks_server.errors import RefusedError, UnavailableError
+from mcptasks_server.metrics import Metrics
 from mcptasks_server.testing.contract import Hand, new_task, over
 from mcptasks_server.testing.replicas import StartReplica
 
@@ -205,6 +206,48 @@ async def test_a_replica_that_cannot_reach_the_api_server_is_not_ready_but_alive
 
     proxy.mend()
     await eventually(is_ready, what="it is ready again", timeout_seconds=10)
+
+
+async def test_a_replica_that_starts_while_its_connection_is_half_open_serves_soon_after_it_is_not(
+    proxied: Kube, proxy: FaultProxy, namespace: str
+) -> None:
+    """What it asked first is lost without a word: it is not waited for until the requests' own time is over."""
+    impatient = Kube(proxied._api, silences=(0.2, 0.4))
+    proxy.silence()
+    backend = Backend(impatient, namespace=namespace, metrics=Metrics())
+    async with impatient, backend.running():
+
+        async def has_asked() -> bool:
+            return proxy.swallowed >= 2
+
+        await eventually(has_asked, what="it has asked, and was not heard")
+        proxy.mend()
+
+        async def is_ready() -> bool:
+            return not backend.what_is_missing()
+
+        await eventually(is_ready, what="it serves", timeout_seconds=15)
+
+
+async def test_what_writes_is_not_sent_twice_because_nothing_comes_back(
+    proxied: Kube, proxy: FaultProxy, namespace: str
+) -> None:
+    impatient = Kube(proxied._api, silences=(0.0, 0.0))
+    proxy.silence()
+    async with impatient:
+        reading = asyncio.create_task(impatient.list(TASKS, namespace))
+        writing = asyncio.create_task(impatient.create(TASKS, namespace, {"metadata": {"generateName": "mt-"}}))
+
+        async def has_asked() -> bool:
+            return proxy.swallowed >= 4
+
+        await eventually(has_asked, what="the read is sent three times, and the write once")
+        proxy.mend()
+        assert len((await impatient.list(SECRETS, namespace))["items"]) == 0
+        for each in (reading, writing):
+            each.cancel()
+        await asyncio.wait((reading, writing))
+    assert proxy.swallowed == 4
 
 
 class DeafKube(Kube):

@@ -36,7 +36,8 @@ class Answering:
     asked: list[str] = field(default_factory=list)
     forbidden: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def request(self, method: str, path: str, *, body: Json | None = None) -> bytes:
+    async def request(self, method: str, path: str, *, body: Json | None = None, only_asks: bool = False) -> bytes:
+        assert only_asks or method == "GET"
         self.asked.append(path.rpartition("/")[2])
         if path == OPENAPI_PATH:
             return _said(self.document)
