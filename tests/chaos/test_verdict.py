@@ -158,11 +158,12 @@ def test_an_outage_excuses_no_other_end_than_the_one_that_the_pod_tells() -> Non
     assert complaints(UNSEEN, not_started(), outages=[killed("kubelet")], diary=())
 
 
-BROKEN_OFF = "failed to create containerd task: failed to create shim task: context canceled: unknown"
+NOT_MADE = "failed to create containerd task: failed to create shim task: context canceled: unknown"
+BROKEN_OFF = 'failed to start containerd task "d196767f": context canceled: unknown'
 
 
 def not_started(
-    message: str = BROKEN_OFF, *, reason: str = "StartError", ended: float = 2, **fields: Any
+    message: str = NOT_MADE, *, reason: str = "StartError", ended: float = 2, **fields: Any
 ) -> dict[str, Any]:
     state = over(reason, began=None, ended=ended)
     state["terminated"]["message"] = message
@@ -171,6 +172,11 @@ def not_started(
 
 def test_a_start_that_the_kubelet_left_off_is_excused_where_it_was_killed_in_that_moment() -> None:
     assert complaints(NEVER_RAN, not_started(), outages=[killed("kubelet")], diary=()) == []
+
+
+@pytest.mark.parametrize("diary", [(), ("started",)])
+def test_a_start_that_was_broken_off_may_have_begun(diary: Sequence[str]) -> None:
+    assert complaints(NEVER_RAN, not_started(BROKEN_OFF), outages=[killed("kubelet")], diary=diary) == []
 
 
 @pytest.mark.parametrize(
@@ -182,6 +188,8 @@ def test_a_start_that_the_kubelet_left_off_is_excused_where_it_was_killed_in_tha
         ("it was before", not_started(ended=-2), [killed("kubelet")], ()),
         ("its pod came to the node later", not_started(scheduled=1), [killed("kubelet")], ()),
         ("its program has started", not_started(), [killed("kubelet")], ("started",)),
+        ("its program has started twice", not_started(BROKEN_OFF), [killed("kubelet")], ("started", "started")),
+        ("its program has ended", not_started(BROKEN_OFF), [killed("kubelet")], ("started", "ended")),
         ("it cannot be started", not_started("no such file"), [killed("kubelet")], ()),
         ("its pod says another thing", pod(over("Error", code=1)), [killed("kubelet")], ()),
         ("its program said so", not_started(reason="Error"), [killed("kubelet")], ()),

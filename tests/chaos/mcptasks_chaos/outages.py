@@ -23,6 +23,8 @@ _UNSEEN: Final = "Unknown"
 _NOT_STARTED: Final = "StartError"
 _CALLER_IS_GONE: Final = "context canceled"
 """What containerd says of a start whose caller, the kubelet, went away."""
+_WAS_MADE: Final = "failed to start"
+"""How its words begin where the container was there already, so that its program may have begun."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +42,13 @@ class Excuse(StrEnum):
 
     UNSEEN_END = "its end was seen by nobody"
     NOT_STARTED = "it was not started"
+    BROKEN_OFF = "its start was broken off"
 
 
 ENDING_OF: Final[Mapping[Excuse, Ending]] = {
     Excuse.UNSEEN_END: (Phase.FAILED, Reason.END_UNKNOWN),
     Excuse.NOT_STARTED: (Phase.FAILED, Reason.CONTAINER_CANNOT_RUN),
+    Excuse.BROKEN_OFF: (Phase.FAILED, Reason.CONTAINER_CANNOT_RUN),
 }
 """How the task tells it."""
 
@@ -56,7 +60,7 @@ def excuse(pods: Iterable[Json], outages: Sequence[Outage]) -> Excuse | None:
             if any(_ran_through(end, outage) for outage in outages):
                 return Excuse.UNSEEN_END
             if any(_was_to_start_in(pod, end, outage) for outage in outages):
-                return Excuse.NOT_STARTED
+                return Excuse.BROKEN_OFF if end["message"].startswith(_WAS_MADE) else Excuse.NOT_STARTED
     return None
 
 

@@ -167,6 +167,10 @@ def _texts(status: Json) -> list[str]:
     return [str(block.get("text", "")).strip() for block in blocks]
 
 
+_MOST_STARTS: Final[Mapping[Excuse | None, int]] = {Excuse.NOT_STARTED: 0, Excuse.BROKEN_OFF: 1}
+"""How often a program may have begun whose container was not to be started; it has no end."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Runs:
     """What the diary has of one task's program, its pods, and what outages may have to do with it."""
@@ -192,9 +196,9 @@ def _wrong_starts(call: Call, task: str, runs: _Runs, *, is_unseen: bool) -> Ite
             yield Complaint(what=f"it had {runs.pods} pods", task=task)
         if runs.started > once[-1] or runs.in_one_pod > 1 + runs.again:
             yield Complaint(what=ran, task=task)
-    if runs.excused is Excuse.NOT_STARTED:
-        if runs.started:
-            yield Complaint(what=f"{ran}, and its pod says that it did not", task=task)
+    if runs.excused in _MOST_STARTS:
+        if runs.started > _MOST_STARTS[runs.excused] or runs.ended:
+            yield Complaint(what=f"{ran}, and its pod says: {runs.excused}", task=task)
     elif call.fate in {Fate.NOTHING, Fate.AGAIN, Fate.ACCEPT} and not (runs.started in once and runs.ended in once):
         yield Complaint(what=ran, task=task)
     if (call.tool, call.fate) == (Tool.CONFIRM, Fate.DECLINE) and runs.started:
