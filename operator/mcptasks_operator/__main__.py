@@ -7,6 +7,7 @@ import sys
 from typing import Final
 
 import structlog
+import uvloop
 from kubernetes.aio.config import ConfigException
 
 from mcptasks_crds.garbage import spare_collections
@@ -34,7 +35,7 @@ def main() -> None:
     configure_logging(settings.log_level)
     sys.setrecursionlimit(DEEPEST_STACK)
     try:
-        asyncio.run(_run(settings))
+        uvloop.run(_run(settings))
     except (OperatorError, KubeError, ConfigException, OSError) as error:
         _log.error("failed", error=str(error))  # what an operator's user needs is the message
         sys.exit(1)

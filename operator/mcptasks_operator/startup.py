@@ -11,6 +11,7 @@ from typing import Final
 
 import kopf
 import structlog
+import uvloop
 
 from mcptasks_crds import names
 from mcptasks_crds.base import Json
@@ -120,12 +121,12 @@ def _in_a_thread(work: Callable[[], None]) -> asyncio.Future[None]:
 
 
 def _run(main: Coroutine[None, None, None]) -> None:
-    """Like `asyncio.run`, but what does not end when it is cancelled is left, in a loop that runs no more.
+    """Like `uvloop.run`, but what does not end when it is cancelled is left, in a loop that runs no more.
 
     When one watch has failed, kopf closes the connections of the others, which then wait for credentials that nobody
     gives them any more, cancelled or not (kopf 1.45).
     """
-    loop = asyncio.new_event_loop()
+    loop = uvloop.new_event_loop()
     try:
         loop.run_until_complete(main)
     finally:
