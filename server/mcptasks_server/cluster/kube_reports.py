@@ -35,6 +35,11 @@ class KubeReports:
         """What the cache holds."""
         return self._reads.known(task_id)
 
+    def whole(self, task_id: str) -> McpTask | None:
+        """The same, with its report."""
+        known = self._cache.get(task_id)
+        return known.value.task if known is not None and known.value.is_whole else None
+
     async def fresh(self, task_id: str) -> McpTask:
         """What the API server has."""
         return await self._reads.fresh(task_id)

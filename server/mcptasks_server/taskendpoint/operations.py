@@ -6,10 +6,11 @@ pod nor another replica can come between. The API server's rules have the last w
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
@@ -41,6 +42,7 @@ from .problems import (
     NotThereProblem,
     OtherProblem,
     OverProblem,
+    Problem,
     RefusedProblem,
     TooLargeProblem,
 )
@@ -53,6 +55,19 @@ MOST_TRIES: Final = 8
 
 DoneT = TypeVar("DoneT")
 _OVER: Final = "The task is over"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(Generic[DoneT]):
+    """What a request comes to, as its task stands."""
+
+    gives: DoneT
+    report: Mapping[str, Any] | None = None
+    """What has to be written for it, into that very version of the task; None: nothing."""
+
+
+Judge = Callable[[McpTask], Awaitable[Judged[DoneT]]]
+"""What a request comes to. Raises the `Problem` that it meets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,13 +121,13 @@ class Operations:
     async def ask(self, task_id: str, key: str, body: QuestionBody, *, pod: str) -> bool:
         """Ask a question. Says whether it is new."""
 
-        async def attempt(task: McpTask) -> bool:
+        async def judge(task: McpTask) -> Judged[bool]:
             _check_pod(task, pod)
             asked_as = asked_by_now(task, key)
             known = pod_questions(task).get(asked_as)
             if known is not None and not is_left_behind(task, asked_as):
                 if known == question_of(body, now=known.asked_at):
-                    return False
+                    return Judged(gives=False)
                 raise OtherProblem("The question was asked in other words: take another key", field="key")
             if key in task.spec.questions:
                 raise OtherProblem("The tool itself asks a question with this key: take another one", field="key")
@@ -123,10 +138,10 @@ class Operations:
                 raise OverProblem("The task is being stopped: nobody answers any more")
             question = question_of(body, now=self.clock())
             _check_room_for(question, pod_questions(task))
-            await self._write(task, question_patch(_key_of(task, key, is_again=known is not None), question))
-            return True
+            asked = _key_of(task, key, is_again=known is not None)
+            return Judged(gives=True, report=question_patch(asked, question))
 
-        return await self._settled(task_id, attempt)
+        return await self._settled(task_id, judge)
 
     async def answer(self, task_id: str, key: str, *, seconds: float, pod: str) -> dict[str, Any]:
         """The answer to a question, waited for so long; without it where there is none yet."""
@@ -159,19 +174,19 @@ class Operations:
         """Add parts that come before those of the result. `key`: by which a repetition is known."""
         hashed = content_key(secrets.token_hex() if key is None else key)
 
-        async def attempt(task: McpTask) -> None:
+        async def judge(task: McpTask) -> Judged[None]:
             _check_pod(task, pod)
             report = task.status.report or Report()
             if hashed in report.content_keys:
-                return
+                return Judged(gives=None)
             _check_alive(task)
             if report.has_result:
                 raise OtherProblem("The result was given: nothing is put before it any more")
             if len(report.content_keys) >= limits.MAX_CONTENT_POSTS:
                 raise TooLargeProblem(f"At most {limits.MAX_CONTENT_POSTS} times parts are added: give more at once")
-            await self._write(task, await self.keeping.content(task, report, body, key=hashed))
+            return Judged(gives=None, report=await self.keeping.content(task, report, body, key=hashed))
 
-        await self._settled(task_id, attempt)
+        await self._settled(task_id, judge)
 
     async def give_result(
         self, task_id: str, body: ResultBody | Sampled, *, progress: ProgressBody | None, pod: str
@@ -182,26 +197,30 @@ class Operations:
         """
         said = None if progress is None else progress_of(progress, pod_uid=pod)
 
-        async def attempt(task: McpTask) -> None:
+        async def judge(task: McpTask) -> Judged[Problem | None]:
             _check_pod(task, pod)
             report = task.status.report or Report()
             if report.has_result:
                 if await self.keeping.is_given(task, report, body):
-                    return
+                    return Judged(gives=None)
                 raise OtherProblem("Another result was given")
             _check_alive(task)
             if task.status.stopping is not None:
                 raise OverProblem("The task is being stopped: no result is taken any more")
             refusal = self.keeping.refusal(report, body)
             if refusal is not None:
-                if refusal != report.too_large:
-                    await self._write(task, {**too_large_patch(refusal), **self._last_progress(task, pod, said)})
-                raise TooLargeProblem(self.keeping.words_of(refusal, report), field="result")
+                problem = TooLargeProblem(self.keeping.words_of(refusal, report), field="result")
+                if refusal == report.too_large:
+                    raise problem
+                kept = {**too_large_patch(refusal), **self._last_progress(task, pod, said)}
+                return Judged(gives=problem, report=kept)
             assert isinstance(body, ResultBody)  # a body that was not read as a whole never fits
             given = await self.keeping.result(task, report, body)
-            await self._write(task, {**result_patch(given), **self._last_progress(task, pod, said)})
+            return Judged(gives=None, report={**result_patch(given), **self._last_progress(task, pod, said)})
 
-        await self._settled(task_id, attempt)
+        problem = await self._settled(task_id, judge)
+        if problem is not None:
+            raise problem
 
     def _last_progress(self, task: McpTask, pod: str, said: Progress | None) -> dict[str, Any]:
         """What is to be written of progress that is not written yet, whichever replica was told it."""
@@ -213,30 +232,48 @@ class Operations:
                 last = each
         return {} if last is None or last == stands else progress_patch(last)
 
-    async def _settled(self, task_id: str, attempt: Callable[[McpTask], Awaitable[DoneT]]) -> DoneT:
-        """What an attempt gives, made anew as long as others come between."""
-        refusal = ""
-        for _ in range(MOST_TRIES):
-            task = await self._fresh(task_id)
-            try:
-                return await attempt(task)
-            except OvertakenError:
-                continue
-            except NotTakenError as error:
-                # A rule may have spoken before the version was compared; if it speaks again, it means what we wrote.
-                if refusal:
-                    raise MalformedProblem(f"The cluster does not take it: {refusal}") from error
-                refusal = str(error)
-            except TaskNotFoundError as error:
-                raise OverProblem(f"{_OVER}: it is not there any more") from error
-            except UnavailableError as error:
-                raise LaterProblem(error.message) from error
-            except RefusedError as error:
-                raise RefusedProblem(error.message) from error
-        raise LaterProblem("Others keep writing to the task")
+    async def _settled(self, task_id: str, judge: Judge[DoneT]) -> DoneT:
+        """What a request comes to, judged anew as long as others come between."""
+        with _as_problems():
+            done = await self._settled_unseen(task_id, judge)
+            if done is not None:
+                return done.gives
+            refusal = ""
+            for _ in range(MOST_TRIES):
+                task = await self.store.fresh(task_id)
+                try:
+                    return await self._made_so(task, await judge(task))
+                except OvertakenError:
+                    continue
+                except NotTakenError as error:
+                    # A rule may have spoken before the version was compared; if it speaks again, it means our write.
+                    if refusal:
+                        raise MalformedProblem(f"The cluster does not take it: {refusal}") from error
+                    refusal = str(error)
+            raise LaterProblem("Others keep writing to the task")
 
-    async def _write(self, task: McpTask, report: Mapping[str, Any]) -> None:
-        await self.store.write(task.metadata.name, dict(report), version=task.metadata.resource_version)
+    async def _settled_unseen(self, task_id: str, judge: Judge[DoneT]) -> Judged[DoneT] | None:
+        """The same, by what is known of the task; None where that may be old.
+
+        Only a write proves that it is not: it is taken into the version that was judged, or not at all. So a request
+        that writes is spared the look, and one that does not, or is refused, is judged by the task as it is.
+        """
+        known = self.store.whole(task_id)
+        if known is None:
+            return None
+        try:
+            judged = await judge(known)
+            if judged.report is None:
+                return None
+            await self._made_so(known, judged)
+        except (Problem, OvertakenError, NotTakenError):
+            return None
+        return judged
+
+    async def _made_so(self, task: McpTask, judged: Judged[DoneT]) -> DoneT:
+        if judged.report is not None:
+            await self.store.write(task.metadata.name, dict(judged.report), version=task.metadata.resource_version)
+        return judged.gives
 
     async def _living(self, task_id: str, pod: str) -> McpTask:
         task = await self._fresh(task_id)
@@ -245,20 +282,27 @@ class Operations:
         return task
 
     async def _fresh(self, task_id: str) -> McpTask:
-        try:
+        with _as_problems():
             return await self.store.fresh(task_id)
-        except TaskNotFoundError as error:
-            raise OverProblem(f"{_OVER}: it is not there any more") from error
-        except UnavailableError as error:
-            raise LaterProblem(error.message) from error
-        except RefusedError as error:
-            raise RefusedProblem(error.message) from error
 
     def _seen_now(self, task_id: str) -> McpTask:
         known = self.store.known(task_id)
         if known is None:
             raise OverProblem(f"{_OVER}: it is not there any more")
         return known
+
+
+@contextmanager
+def _as_problems() -> Iterator[None]:
+    """What goes wrong with a task, as its pod is told it."""
+    try:
+        yield
+    except TaskNotFoundError as error:
+        raise OverProblem(f"{_OVER}: it is not there any more") from error
+    except UnavailableError as error:
+        raise LaterProblem(error.message) from error
+    except RefusedError as error:
+        raise RefusedProblem(error.message) from error
 
 
 def _seen(task: McpTask) -> dict[str, Any]:

@@ -26,6 +26,10 @@ class ReportStore(Protocol):
         """What is known of the task without asking, be it a little old; large parts of it may be missing."""
         ...
 
+    def whole(self, task_id: str) -> McpTask | None:
+        """The same, with all that a pod's word is judged by; None where a part of that is missing."""
+        ...
+
     async def fresh(self, task_id: str) -> McpTask:
         """The task as it is now, whole.
 

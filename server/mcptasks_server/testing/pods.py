@@ -104,6 +104,11 @@ class InMemoryReports:
         """What every method that asks the API server raises from now on."""
         self.before_write: Callable[[str], None] = lambda task_id: None
         """What happens in the cluster just before a write arrives there."""
+        self.looks: list[str] = []
+        """The tasks that were read at the API server, in order."""
+        self.is_kept_whole = True
+        """Whether what is known of tasks has all parts of them."""
+        self._seen: dict[str, McpTask | None] = {}
         self._watches = Watches()
         self._listeners: list[Listener] = []
         self._version = 100
@@ -140,28 +145,35 @@ class InMemoryReports:
         """The task as it is."""
         return McpTask.model_validate(self.objects[task_id])
 
+    def fall_behind(self, task_id: str) -> None:
+        """From here on the watch tells nothing of the task: known of it is what is so now."""
+        self._seen[task_id] = self.known(task_id)
+
     def is_watched(self, task_id: str) -> bool:
         """Whether somebody waits for a change of the task."""
         return self._watches.next_key() == task_id
 
     def known(self, task_id: str) -> McpTask | None:
         """See `ReportStore`."""
+        if task_id in self._seen:
+            return self._seen[task_id]
         return self.task(task_id) if task_id in self.objects else None
+
+    def whole(self, task_id: str) -> McpTask | None:
+        """See `ReportStore`."""
+        return self.known(task_id) if self.is_kept_whole else None
 
     async def fresh(self, task_id: str) -> McpTask:
         """See `ReportStore`."""
-        if self.failure is not None:
-            raise self.failure
-        if task_id not in self.objects:
-            raise TaskNotFoundError
-        return self.task(task_id)
+        self.looks.append(task_id)
+        return self._read(task_id)
 
     async def write(self, task_id: str, report: dict[str, Any], *, version: str | None = None) -> McpTask:
         """See `ReportStore`."""
         if self.failure is not None:
             raise self.failure
         self.before_write(task_id)
-        before = await self.fresh(task_id)
+        before = self._read(task_id)
         if version is not None and version != before.metadata.resource_version:
             raise OvertakenError
         document = merged(self.objects[task_id], {"status": {"report": report}})
@@ -181,6 +193,13 @@ class InMemoryReports:
     def listen(self, listener: Listener) -> None:
         """See `ReportStore`."""
         self._listeners.append(listener)
+
+    def _read(self, task_id: str) -> McpTask:
+        if self.failure is not None:
+            raise self.failure
+        if task_id not in self.objects:
+            raise TaskNotFoundError
+        return self.task(task_id)
 
     def _keep(self, task_id: str, document: Json) -> None:
         self._version += 1
