@@ -21,7 +21,9 @@ from .store import NotTakenError, OvertakenError, ReportStore
 AT_ONCE: Final = 64
 """How many writes are under way at the same time."""
 PAUSE_SECONDS: Final = 0.02
-"""The least time between two looks at what is due."""
+"""For so long news gather after a look before there is another."""
+LEAST_SECONDS: Final = 0.002
+"""The least time between two looks, whatever is due."""
 END_SECONDS: Final = 8.0
 """How long the last writes may take once the process was told to end, all together."""
 
@@ -106,16 +108,24 @@ class Reporter:
             self._news.clear()
             # No more than can be on its way: what is chosen later is newer.
             room = AT_ONCE - len(self._writing)
-            for task_id, progress in self._schedule.due(now=self._clock(), most=room):
+            looked_at = self._clock()
+            for task_id, progress in self._schedule.due(now=looked_at, most=room):
                 self._begin(task_id, progress)
             has_room = len(self._writing) < AT_ONCE  # else the next write that ends is news
-            at = self._schedule.next_at(now=self._clock()) if has_room else None
-            try:
-                async with asyncio.timeout(None if at is None else max(0.0, at - self._clock())):
-                    await self._news.wait()
-            except TimeoutError:
-                pass
-            await asyncio.sleep(PAUSE_SECONDS)
+            at = self._schedule.next_at(now=looked_at) if has_room else None
+            if at is None or at > looked_at + PAUSE_SECONDS:
+                await self._wait_for_news(at)
+                gathered_at = max(self._clock(), looked_at + PAUSE_SECONDS)
+                at = gathered_at if at is None else min(at, gathered_at)
+            # Not a moment later than it is due: of a budget that is used up, no moment comes back.
+            await asyncio.sleep(max(at, looked_at + LEAST_SECONDS) - self._clock())
+
+    async def _wait_for_news(self, until: float | None) -> None:
+        try:
+            async with asyncio.timeout(None if until is None else max(0.0, until - self._clock())):
+                await self._news.wait()
+        except TimeoutError:
+            pass
 
     def _begin(self, task_id: str, progress: Progress) -> None:
         task = asyncio.create_task(self._write(task_id, progress))

@@ -4,10 +4,11 @@ A pod may report a thousand times a second. Of each task the newest value counts
 written for a second, else when that second is over. Where so many tasks report that this would be more than the budget,
 the one that has waited longest is next, so that their turns come as far apart as the budget makes them: ten seconds
 where they are ten times as many. The writes of all tasks keep a distance from each other, by this replica's part of the
-budget, which is the namespace's as a whole: other replicas' writes are seen as they come by on the watch. Every `now`
-is a monotonic clock's.
+budget, which is the namespace's as a whole: other replicas' writes are seen as they come by on the watch. Together they
+would wait for each other at the API server, and be as old as the last of them. Every `now` is a monotonic clock's.
 """
 
+import heapq
 from collections import deque
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,8 @@ ACTIVE_SECONDS: Final = 20.0
 WINDOW_SECONDS: Final = 1.0
 """In no such time there are more writes than the budget. What a busy process was late with is made up for within it."""
 _NEVER: Final = float("-inf")
+_LATE_KEPT: Final = 0.9
+"""How much of its lateness a process that was late is still believed to have when it comes next."""
 
 
 @dataclass(kw_only=True)
@@ -33,9 +36,16 @@ class _Line:
     """What is known to be in the cluster."""
     pending: Progress | None = None
     """What is to be written."""
+    pending_at: float = _NEVER
+    """Since when there is something to be written."""
     writing: Progress | None = None
     written_at: float = _NEVER
     """When any replica last wrote it, or tried to."""
+
+    @property
+    def due_at(self) -> float:
+        """When what is to be written may be."""
+        return max(self.pending_at, self.written_at + INTERVAL_SECONDS)
 
     @property
     def newest(self) -> Progress | None:
@@ -49,12 +59,19 @@ class Schedule:
         """`budget`: writes a second of all replicas together."""
         self._budget = budget
         self._lines: dict[str, _Line] = {}
-        self._pending: dict[str, _Line] = {}
-        self._news_at: dict[str, float] = {}
+        self._waiting: list[tuple[float, str]] = []
+        """A heap of when each task was last written that has something to be written and is not being written. What is
+        not so any more is passed over when its turn comes."""
+        self._heard_at: dict[str, float] = {}
+        """When there was last news of a task that reports here, the oldest first."""
+        self._seen_at: dict[str, float] = {}
+        """The same, of those that report to other replicas."""
         self._slot = _NEVER
         """When the next write has its place."""
         self._begun: deque[float] = deque()
         """When the writes of the last window began."""
+        self._late = 0.0
+        """By how many seconds this process was late, of late."""
 
     def __len__(self) -> int:
         """How many tasks have a value that is not written yet."""
@@ -70,7 +87,10 @@ class Schedule:
         self._note(task, now=now)
         if not _is_news(progress, line.newest):
             return False
-        self._wait(task, line, progress)
+        if line.pending is None:
+            line.pending_at = now
+            self._wait(task, line)
+        line.pending = progress
         return True
 
     def noticed(self, task: str, stands: Progress | None, *, now: float) -> None:
@@ -81,17 +101,18 @@ class Schedule:
         self._note(task, now=now)
         if line is None:
             return
-        if stands != line.writing:
-            line.written_at = now  # another replica's write
         line.stands = stands
         if line.pending is not None and not _is_news(line.pending, stands):
-            self._wait(task, line, None)
+            line.pending = None
+        if stands != line.writing:  # another replica's write
+            line.written_at = now
+            self._wait(task, line)
 
     def forget(self, task: str) -> None:
         """The task is over: nothing of it is written any more."""
         self._lines.pop(task, None)
-        self._pending.pop(task, None)
-        self._news_at.pop(task, None)
+        self._heard_at.pop(task, None)
+        self._seen_at.pop(task, None)
 
     def taken(self, task: str) -> Progress | None:
         """What is to be written of a task, to be written by whoever asks, in a write of its own."""
@@ -101,25 +122,32 @@ class Schedule:
     def due(self, *, now: float, most: int | None = None) -> list[tuple[str, Progress]]:
         """What is to be written now, no more than so much. Each must be reported `done` or `failed`."""
         self._tidy(now)
-        ready = [(line.written_at, task) for task, line in self._pending.items() if _is_due(line, now)]
-        room = self._room(now)
-        chosen = sorted(ready)[: room if most is None else min(room, most)]
-        return [(task, self._begin(task, now)) for _, task in chosen]
+        begun: list[tuple[str, Progress]] = []
+        while most is None or len(begun) < most:
+            following = self._next()
+            if following is None:
+                break
+            task, line = following
+            late = now - self._begins_at(line)
+            if late < 0:
+                break
+            if not begun:
+                self._late = max(self._late * _LATE_KEPT, late)
+            begun.append((task, self._begin(task, line, now)))
+        return begun
 
     def next_at(self, *, now: float) -> float | None:
         """When something is due next; None: not before there is news."""
         self._tidy(now)
-        moments = [line.written_at + INTERVAL_SECONDS for line in self._pending.values() if line.writing is None]
-        if not moments:
-            return None
-        full = self._begun[0] + WINDOW_SECONDS if len(self._begun) >= self._share() else now
-        return max(now, self._slot, full, min(moments))
+        following = self._next()
+        return None if following is None else max(now, self._begins_at(following[1]))
 
     def done(self, task: str) -> None:
         """A write was taken."""
         line = self._lines.get(task)
         if line is not None:
             line.stands, line.writing = line.writing or line.stands, None
+            self._wait(task, line)
 
     def failed(self, task: str, *, again: bool) -> None:
         """A write was not taken; `again`: it may be another time."""
@@ -128,58 +156,73 @@ class Schedule:
             return
         lost, line.writing = line.writing, None
         if again and line.pending is None and lost is not None and _is_news(lost, line.stands):
-            self._wait(task, line, lost)
+            line.pending = lost
+        self._wait(task, line)
 
     def rest(self, *, now: float) -> list[tuple[str, Progress]]:
         """All that is not written yet: it is the end, and no budget counts."""
-        return [(task, self._begin(task, now)) for task, line in list(self._pending.items()) if line.writing is None]
+        left = [(task, line) for task, line in self._lines.items() if line.pending is not None and line.writing is None]
+        return [(task, self._begin(task, line, now)) for task, line in left]
 
-    def _room(self, now: float) -> int:
-        """How many writes may begin now."""
-        share, first = self._share(), max(self._slot, now - WINDOW_SECONDS)
-        return 0 if first > now else min(int((now - first) * share) + 1, max(0, share - len(self._begun)))
+    def _next(self) -> tuple[str, _Line] | None:
+        """Who has waited longest of those that have something to be written."""
+        while self._waiting:
+            written_at, task = self._waiting[0]
+            line = self._lines.get(task)
+            if line is not None and line.written_at == written_at and line.pending is not None and line.writing is None:
+                return task, line
+            heapq.heappop(self._waiting)
+        return None
+
+    def _wait(self, task: str, line: _Line) -> None:
+        heapq.heappush(self._waiting, (line.written_at, task))
+
+    def _begins_at(self, line: _Line) -> float:
+        """When the next write may begin, which is this task's."""
+        # Places that passed while nothing was due are nobody's: they would be taken all at once.
+        self._slot = max(self._slot, line.due_at)
+        return max(self._slot, self._full_until(self._share()))
+
+    def _full_until(self, share: int) -> float:
+        """Until when there is no place in the window."""
+        return self._begun[-share] + WINDOW_SECONDS if len(self._begun) >= share else _NEVER
 
     def _share(self) -> int:
         """This replica's part of the budget: by its part of the tasks that report."""
-        ours = sum(1 for task in self._news_at if task in self._lines)
-        return max(1, self._budget * ours // max(1, len(self._news_at)))
+        ours = len(self._heard_at)
+        return max(1, self._budget * ours // max(1, ours + len(self._seen_at)))
 
-    def _begin(self, task: str, now: float) -> Progress:
-        line = self._lines[task]
+    def _begin(self, task: str, line: _Line, now: float) -> Progress:
         assert line.pending is not None
         progress = line.writing = line.pending
-        self._wait(task, line, None)
+        line.pending = None
         line.written_at = now
-        self._slot = max(self._slot, now - WINDOW_SECONDS) + 1 / self._share()
+        share = self._share()
+        self._slot = max(self._slot, now - WINDOW_SECONDS) + 1 / share
         self._begun.append(now)
+        # The places of those that leave the window all at once are not to be taken all at once again, beyond what a
+        # process needs that is late.
+        self._slot = max(self._slot, self._full_until(share) - self._late)
         return progress
 
-    def _wait(self, task: str, line: _Line, progress: Progress | None) -> None:
-        line.pending = progress
-        if progress is None:
-            self._pending.pop(task, None)
-        else:
-            self._pending[task] = line
-
     def _note(self, task: str, *, now: float) -> None:
-        self._news_at.pop(task, None)  # so that the oldest stay in front
-        self._news_at[task] = now
+        there, gone = (self._heard_at, self._seen_at) if task in self._lines else (self._seen_at, self._heard_at)
+        gone.pop(task, None)
+        there.pop(task, None)  # so that the oldest stay in front
+        there[task] = now
 
     def _tidy(self, now: float) -> None:
         while self._begun and self._begun[0] + WINDOW_SECONDS <= now:
             self._begun.popleft()
-        while self._news_at:
-            task, at = next(iter(self._news_at.items()))
-            if now - at < ACTIVE_SECONDS:
-                return
-            del self._news_at[task]
-            line = self._lines.get(task)
-            if line is not None and line.pending is None and line.writing is None:
-                del self._lines[task]
-
-
-def _is_due(line: _Line, now: float) -> bool:
-    return line.writing is None and line.written_at + INTERVAL_SECONDS <= now
+        for noted in (self._heard_at, self._seen_at):
+            while noted:
+                task, at = next(iter(noted.items()))
+                if now - at < ACTIVE_SECONDS:
+                    break
+                del noted[task]
+                line = self._lines.get(task)
+                if line is not None and line.pending is None and line.writing is None:
+                    del self._lines[task]
 
 
 def _is_news(progress: Progress, known: Progress | None) -> bool:

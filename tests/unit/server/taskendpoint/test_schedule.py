@@ -221,6 +221,46 @@ def test_a_process_that_is_often_late_uses_the_whole_budget_all_the_same() -> No
     assert_within_the_budget(world)
 
 
+def test_those_who_begin_together_are_written_one_by_one() -> None:
+    """At the API server they would wait for each other, and so they would in each round from then on."""
+    world = World()
+    for step in range(30):
+        report(world, tasks=BUDGET * 10, step=step)
+        world.run(1)
+
+    assert least_gap(world) >= 1 / BUDGET - 1e-6
+
+
+def test_what_was_late_once_is_made_up_for_once() -> None:
+    world = World()
+    for step in range(10):
+        report(world, tasks=BUDGET * 10, step=step)
+        world.run(1)
+    world.now += 0.7
+    late_until, before = world.now, len(world.written)
+    world.write()
+    made_up = len(world.written) - before
+    for step in range(10, 40):
+        report(world, tasks=BUDGET * 10, step=step)
+        world.run(1)
+
+    assert made_up == 0.7 * BUDGET // 1 + 1
+    assert least_gap(world, since=late_until + 10) > 0.75 / BUDGET
+    assert_within_the_budget(world)
+
+
+def test_places_that_nobody_needed_are_not_taken_later() -> None:
+    world = World()
+    world.offer("a", 1)
+    world.run(30)
+    report(world, tasks=BUDGET, step=0)
+    before = len(world.written)
+    world.run(2)
+
+    assert len(world.written) == before + BUDGET
+    assert least_gap(world, since=1030) >= 1 / BUDGET - 1e-6
+
+
 def test_two_replicas_share_the_budget_by_their_tasks() -> None:
     one, other = World(), World()
     for step in range(400):
@@ -266,6 +306,18 @@ def test_whatever_is_reported_the_rules_hold(said: list[tuple[str, float, float]
         moments = [when for when, name, _ in world.written if name == task]
         assert all(after - before >= INTERVAL_SECONDS - 1e-6 for before, after in itertools.pairwise(moments))
     assert_within_the_budget(world, budget=2)
+
+
+def report(world: World, *, tasks: int, step: int) -> None:
+    """So many pods say how far they are; nothing is written yet."""
+    for task in range(tasks):
+        world.schedule.offer(f"t{task}", at(step), now=world.now)
+
+
+def least_gap(world: World, *, since: float = 0.0) -> float:
+    """The least time between two writes from then on."""
+    moments = [when for when, *_ in world.written if when >= since]
+    return min(after - before for before, after in itertools.pairwise(moments))
 
 
 def assert_within_the_budget(world: World, *, budget: int = BUDGET) -> None:
