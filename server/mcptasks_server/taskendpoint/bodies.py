@@ -89,7 +89,7 @@ def progress_body(body: bytes) -> ProgressBody:
     Raises:
         MalformedProblem: it is none.
     """
-    members, _ = _object(body, known=("progress", "total", "message"))
+    _, members = _members(body, known=("progress", "total", "message"))
     progress = _number(members, "progress")
     if progress is None:
         raise MalformedProblem("progress: is required", field="progress")
@@ -201,6 +201,11 @@ def seconds_to_wait(text: str | None, *, most: float) -> float:
 
 
 def _object(body: bytes, *, known: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, str]]:
+    text, document = _members(body, known=known)
+    return document, jsontext.members(text, is_json=True)
+
+
+def _members(body: bytes, *, known: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
     text, document = _document(body)
     if not isinstance(document, dict):
         raise MalformedProblem("The body must be a JSON object")
@@ -208,7 +213,7 @@ def _object(body: bytes, *, known: tuple[str, ...]) -> tuple[dict[str, Any], dic
         if name not in known:
             # A misspelt member would be silently without effect.
             raise MalformedProblem(f"There is no member {quoted(name)}: only {', '.join(known)}", field=name[:128])
-    return document, jsontext.members(text)
+    return text, document
 
 
 def _document(body: bytes) -> tuple[str, Any]:

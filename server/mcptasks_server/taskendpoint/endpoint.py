@@ -3,8 +3,7 @@
 import asyncio
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -46,6 +45,7 @@ MOST_WAIT_SECONDS: Final = 60.0
 _SCHEME: Final = "bearer"
 
 ReadT = TypeVar("ReadT")
+DoneT = TypeVar("DoneT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,14 +110,19 @@ class TaskEndpoint:
 
     async def _progress(self, request: web.Request, task: str, pod: str) -> Reply:
         seconds = _seconds(request)
-        async with self._read(request, task, bodies.progress_body) as body:
-            is_written, seen = await self._do.progress(task, body, seconds=seconds, pod=pod)
+        is_written, seen = await self._with_body(
+            request,
+            task,
+            bodies.progress_body,
+            lambda body: self._do.progress(task, body, seconds=seconds, pod=pod),
+        )
         return Reply(status=HTTPStatus.OK if is_written else HTTPStatus.ACCEPTED, body=seen)
 
     async def _ask(self, request: web.Request, task: str, pod: str) -> Reply:
         key = bodies.question_key(request.match_info["key"])
-        async with self._read(request, task, bodies.question_body) as body:
-            is_new = await self._do.ask(task, key, body, pod=pod)
+        is_new = await self._with_body(
+            request, task, bodies.question_body, lambda body: self._do.ask(task, key, body, pod=pod)
+        )
         return Reply(status=HTTPStatus.CREATED if is_new else HTTPStatus.OK, body={})
 
     async def _answer(self, request: web.Request, task: str, pod: str) -> Reply:
@@ -126,47 +131,63 @@ class TaskEndpoint:
         return Reply(status=HTTPStatus.OK if "answer" in body else HTTPStatus.ACCEPTED, body=body)
 
     async def _content(self, request: web.Request, task: str, pod: str) -> Reply:
-        async with self._read(request, task, bodies.content_body) as body:
-            await self._do.add_content(task, body, key=request.headers.get("Idempotency-Key"), pod=pod)
+        key = request.headers.get("Idempotency-Key")
+        await self._with_body(
+            request, task, bodies.content_body, lambda body: self._do.add_content(task, body, key=key, pod=pod)
+        )
         return Reply(status=HTTPStatus.NO_CONTENT)
 
     async def _result(self, request: web.Request, task: str, pod: str) -> Reply:
         progress = bodies.progress_header(request.headers.get(PROGRESS_HEADER))
-        async with self._sent(request, task, bodies.result_body) as result:
-            await self._do.give_result(task, result, progress=progress, pod=pod)
+        await self._with_either(
+            request,
+            task,
+            bodies.result_body,
+            lambda result: self._do.give_result(task, result, progress=progress, pod=pod),
+        )
         return Reply(status=HTTPStatus.NO_CONTENT)
 
-    @asynccontextmanager
-    async def _read(self, request: web.Request, task: str, read: Callable[[bytes], ReadT]) -> AsyncIterator[ReadT]:
-        """What a body holds, for as long as its request is looked at."""
-        async with self._sent(request, task, read) as body:
+    async def _with_body(
+        self,
+        request: web.Request,
+        task: str,
+        read: Callable[[bytes], ReadT],
+        operation: Callable[[ReadT], Awaitable[DoneT]],
+    ) -> DoneT:
+        """What the operation gives with what a body holds."""
+
+        async def with_what_fits(body: ReadT | Sampled) -> DoneT:
             if isinstance(body, Sampled):
                 raise TooLargeProblem(f"The body of {body.size} bytes is larger than {MAX_BODY_BYTES} bytes")
-            yield body
+            return await operation(body)
 
-    @asynccontextmanager
-    async def _sent(
-        self, request: web.Request, task: str, read: Callable[[bytes], ReadT]
-    ) -> AsyncIterator[ReadT | Sampled]:
-        """The same; of a body that is larger than any may be, both its ends.
+        return await self._with_either(request, task, read, with_what_fits)
 
-        A long one takes a few hundred milliseconds, which no other request shall wait for, and much memory.
+    async def _with_either(
+        self,
+        request: web.Request,
+        task: str,
+        read: Callable[[bytes], ReadT],
+        operation: Callable[[ReadT | Sampled], Awaitable[DoneT]],
+    ) -> DoneT:
+        """The same; of a body that is larger than any may be, with both its ends.
+
+        A long one takes a few hundred milliseconds, which no other request shall wait for, and much memory, until its
+        operation is done.
         """
         size = request.content_length
         if size is not None and size <= LONG_BODY_BYTES:
             body = await self._bytes(request)
-            yield body if isinstance(body, Sampled) else read(body)
-            return
+            return await operation(body if isinstance(body, Sampled) else read(body))
         turn = self._turns.setdefault(task, asyncio.Lock())
         async with turn:
             body = await self._bytes(request)
             if isinstance(body, Sampled):
-                yield body
-            elif len(body) <= LONG_BODY_BYTES:
-                yield read(body)
-            else:
-                async with self._places:
-                    yield await asyncio.to_thread(read, body)
+                return await operation(body)
+            if len(body) <= LONG_BODY_BYTES:
+                return await operation(read(body))
+            async with self._places:
+                return await operation(await asyncio.to_thread(read, body))
 
     @staticmethod
     async def _bytes(request: web.Request) -> bytes | Sampled:

@@ -23,7 +23,10 @@ async def long_body(request: web.Request, *, whole: int, seconds: float) -> byte
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         # A small body may become a huge one, and would do so in this process's only loop.
         raise WrongFormProblem("The body must not be compressed: send it without Content-Encoding")
+    content, size = request.content, request.content_length
     try:
+        if size is not None and size <= whole and content.is_eof():  # it has come with its head, as small ones do
+            return content.read_nowait()
         async with asyncio.timeout(seconds):
             return await _read(request, whole)
     except TimeoutError as error:
