@@ -119,7 +119,7 @@ async def _progress(running: Rig) -> dict[str, float]:
     await asyncio.gather(watching, return_exceptions=True)
     return {
         "reports_per_second": taken / seconds,
-        "writes_per_second": len(shown.moments) / (shown.moments[-1] - shown.moments[0]),
+        "writes_per_second": (len(shown.moments) - 1) / (shown.moments[-1] - shown.moments[0]),
         "most_writes_in_a_second": max(shown.by_second.values()),
         "age_when_replaced_s_p50": p50(shown.ages),
         "age_when_replaced_s_p99": percentile(shown.ages, 0.99),

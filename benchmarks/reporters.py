@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+import uvloop
+
 INTERVAL_SECONDS: Final = 0.1
 
 
@@ -42,4 +44,4 @@ async def _run(host: str, port: int, seconds: float, pods: list[tuple[str, str]]
 
 
 if __name__ == "__main__":
-    asyncio.run(_run(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), json.loads(Path(sys.argv[4]).read_text())))
+    uvloop.run(_run(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), json.loads(Path(sys.argv[4]).read_text())))
