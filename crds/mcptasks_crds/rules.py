@@ -1,6 +1,8 @@
 """What the API server enforces of a task's promises, whoever writes: the server, the operator, a pod, or kubectl.
 
-Keys are paths of fields below the object; "" is the object itself. `manifest` puts the rules there.
+Keys are paths of fields below the object; "" is the object itself. `manifest` puts the rules there. What a field's
+value may become stands at the field; whether it may go, and what it has to do with others, at its parent: see `cel` for
+what a rule costs. All of them are looked at in each write of the status, those of the spec too.
 """
 
 from typing import Final
@@ -9,18 +11,20 @@ from pydantic.fields import FieldInfo
 
 from . import limits
 from .cel import (
+    APPEND_ONLY,
+    CONSTANT,
+    GROWS,
+    NEVER_TAKEN_BACK,
+    UNCHANGED,
+    Reason,
     Rule,
     Rules,
-    append_only,
     fits,
-    grows,
+    is_phase,
     kept,
-    never_taken_back,
     one_of,
     same,
     stored_bytes,
-    unchanged,
-    write_once,
 )
 from .phases import SUCCESSORS, Phase
 from .task import TaskSpec, TaskStatus
@@ -45,20 +49,31 @@ def _always_there(field: FieldInfo) -> bool:
     return field.is_required() or (field.default is not None and field.default_factory is None)
 
 
-def _frozen_spec() -> tuple[Rule, ...]:
-    """A new field of the spec is frozen until somebody decides otherwise."""
+def _frozen_fields() -> dict[str, tuple[Rule, ...]]:
+    """A new field of the spec is frozen until somebody decides otherwise: by path, each field's rule."""
     fields = {field.alias or name: field for name, field in TaskSpec.model_fields.items()}
-    return tuple(
-        Rule(
-            # Each `has` costs: these rules run at every write of the status, too.
-            rule=f"self.{name} == oldSelf.{name}" if _always_there(field) else same(name),
-            message=f"{name} does not change after the call: a task runs what was asked for",
-            reason="FieldValueForbidden",
-            field_path=f".{name}",
+    frozen = {name: field for name, field in fields.items() if name not in MUTABLE_SPEC}
+    return {f"spec.{name}": (_at(CONSTANT, _frozen(name)),) for name in frozen} | {
+        "spec": tuple(
+            _of(name, f"has(self.{name}) == has(oldSelf.{name})", _frozen(name))
+            for name, field in frozen.items()
+            if not _always_there(field)
         )
-        for name, field in fields.items()
-        if name not in MUTABLE_SPEC
-    )
+    }
+
+
+def _frozen(name: str) -> str:
+    return f"{name} does not change after the call: a task runs what was asked for"
+
+
+def _at(rule: str, message: str, *, on_creation: bool = False) -> Rule:
+    """A rule that stands at the field itself. It does not repeat the field's value where it refuses it."""
+    return Rule(rule=rule, message=message, reason="FieldValueForbidden", on_creation=on_creation)
+
+
+def _of(field: str, rule: str, message: str, *, reason: Reason = "FieldValueForbidden") -> Rule:
+    """A rule about a field that stands at its parent, for it is about whether the field is there, or others beside."""
+    return Rule(rule=rule, message=message, reason=reason, field_path=f".{field}")
 
 
 def _phase_successors() -> str:
@@ -71,52 +86,30 @@ def _phase_successors() -> str:
 
 
 def _agrees(field: str, phase: Phase) -> Rule:
-    return Rule(
-        rule=f"has(self.{field}) == (has(self.phase) && self.phase == '{phase}')",
-        message=f"{field} and the phase {phase} come together, in one write",
-        field_path=f".{field}",
-    )
+    message = f"{field} and the phase {phase} come together, in one write"
+    return _of(field, f"has(self.{field}) == ({is_phase(phase)})", message, reason="FieldValueInvalid")
 
 
-def _write_once(field: str, message: str) -> Rule:
-    return Rule(rule=write_once(field), message=message, reason="FieldValueForbidden", field_path=f".{field}")
-
-
-def _kept(field: str) -> Rule:
-    return Rule(
-        rule=kept(field), message=f"{field} cannot be removed", reason="FieldValueForbidden", field_path=f".{field}"
-    )
+def _kept(field: str, message: str = "", *, is_rare: bool = False) -> Rule:
+    return _of(field, kept(field, is_rare=is_rare), message or f"{field} cannot be removed")
 
 
 def _fits(field: str, max_stored: int) -> Rule:
-    """Stands at the parent, for a rule at the text itself would repeat the text in its message."""
-    return Rule(
-        rule=f"!has(self.{field}) || ({unchanged(field)}) || {fits(f'self.{field}', max_stored)}",
-        message=f"{field} takes more than {max_stored} bytes as stored",
-        field_path=f".{field}",
-        on_creation=True,
-    )
+    message = f"{field} takes more than {max_stored} bytes as stored"
+    return _at(f"({UNCHANGED}) || {fits('self', max_stored)}", message, on_creation=True)
 
 
 def _all_fit(field: str, texts: str, max_stored: int) -> Rule:
     """`texts` is the text of one entry, by its `key`."""
-    total = f"self.{field}.map(key, {texts}).map(text, {stored_bytes('text')}).sum()"
-    return Rule(
-        rule=f"!has(self.{field}) || ({unchanged(field)}) || {total} <= {max_stored}",
-        message=f"{field} take more than {max_stored} bytes as stored, all together",
-        field_path=f".{field}",
-        on_creation=True,
-    )
+    total = f"self.map(key, {texts}).map(text, {stored_bytes('text')}).sum()"
+    message = f"{field} take more than {max_stored} bytes as stored, all together"
+    return _at(f"({UNCHANGED}) || {total} <= {max_stored}", message, on_creation=True)
 
 
-def _keys(field: str, called: str) -> Rule:
+def _keys(called: str) -> Rule:
     pattern = limits.QUESTION_KEY_PATTERN
-    return Rule(
-        rule=f"!has(self.{field}) || ({unchanged(field)}) || self.{field}.all(key, key.matches(r'{pattern}'))",
-        message=f"a key of {called} must match {pattern}",
-        field_path=f".{field}",
-        on_creation=True,
-    )
+    rule = f"({UNCHANGED}) || self.all(key, key.matches(r'{pattern}'))"
+    return _at(rule, f"a key of {called} must match {pattern}", on_creation=True)
 
 
 def _together(first: str, second: str) -> str:
@@ -142,12 +135,12 @@ _OBJECT: Final = (
     ),
 )
 
-_QUESTION_TEXTS: Final = "self.questions[key].message + self.questions[key].requestedSchema"
+_QUESTION_TEXTS: Final = "self[key].message + self[key].requestedSchema"
 
 
 def _approvers(kind: str) -> str:
     """The names of a question's approvers, as one text."""
-    approvers = "self.questions[key].approvers"
+    approvers = "self[key].approvers"
     return f" + (has({approvers}) && has({approvers}.{kind}) ? {approvers}.{kind}.join('') : '')"
 
 
@@ -156,61 +149,58 @@ _APPROVERS: Final = _approvers("users") + _approvers("groups")
 
 def _optional(field: str) -> str:
     """A text of an answer, empty where it is absent."""
-    return f"(has(self.answers[key].{field}) ? self.answers[key].{field} : '')"
+    return f"(has(self[key].{field}) ? self[key].{field} : '')"
 
 
-_SPEC: Final = (
-    *_frozen_spec(),
-    Rule(
-        rule="has(self.arguments) != has(self.argumentsFrom)",
-        message="exactly one of arguments and argumentsFrom must be given",
-    ),
-    Rule(
-        rule=f"!has(self.arguments) || bytes(self.arguments).size() <= {limits.ARGUMENTS_INLINE_BYTES}",
-        message=f"arguments take more than {limits.ARGUMENTS_INLINE_BYTES} bytes: give argumentsFrom, a Secret",
-        field_path=".arguments",
-    ),
-    Rule(
-        rule=never_taken_back("cancelRequested"),
-        message="a cancellation cannot be taken back",
-        reason="FieldValueForbidden",
-        field_path=".cancelRequested",
-    ),
-    Rule(
-        rule=never_taken_back("detached"),
-        message="a task's id that was handed out cannot be taken back",
-        reason="FieldValueForbidden",
-        field_path=".detached",
-    ),
-    Rule(
-        rule=append_only("answers"),
-        message="an answer cannot be changed or removed: the first one for a key stays",
-        reason="FieldValueForbidden",
-        field_path=".answers",
-    ),
-    _keys("answers", "answers"),
-    _all_fit(
-        "answers",
-        f"self.answers[key].response + {_optional('by')} + {_optional('reason')}",
-        limits.ANSWERS_STORED_BYTES,
-    ),
-    _keys("questions", "the tool's questions"),
-    _all_fit("questions", _QUESTION_TEXTS + _APPROVERS, limits.TOOL_QUESTIONS_STORED_BYTES),
-)
+_FIRST_ANSWER_STAYS: Final = "an answer cannot be changed or removed: the first one for a key stays"
 
-_HAS_PROGRESS: Final = "has({0}.report) && has({0}.report.progress)"
-_OLD_PROGRESS: Final = _HAS_PROGRESS.format("oldSelf")
-_NEW_PROGRESS: Final = _HAS_PROGRESS.format("self")
-_ANOTHER_POD: Final = (
-    "has(self.report.progress.podUID) && (!has(oldSelf.report.progress.podUID) || "
-    "self.report.progress.podUID != oldSelf.report.progress.podUID)"
-)
+_SPEC: Final[Rules] = _frozen_fields() | {
+    "spec": (
+        *_frozen_fields()["spec"],
+        Rule(
+            rule="has(self.arguments) != has(self.argumentsFrom)",
+            message="exactly one of arguments and argumentsFrom must be given",
+        ),
+        _kept("answers", _FIRST_ANSWER_STAYS, is_rare=True),
+    ),
+    "spec.arguments": (
+        *_frozen_fields()["spec.arguments"],
+        _at(
+            f"bytes(self).size() <= {limits.ARGUMENTS_INLINE_BYTES}",
+            f"arguments take more than {limits.ARGUMENTS_INLINE_BYTES} bytes: give argumentsFrom, a Secret",
+        ),
+    ),
+    "spec.cancelRequested": (_at(NEVER_TAKEN_BACK, "a cancellation cannot be taken back"),),
+    "spec.detached": (_at(NEVER_TAKEN_BACK, "a task's id that was handed out cannot be taken back"),),
+    "spec.answers": (
+        _at(APPEND_ONLY, _FIRST_ANSWER_STAYS),
+        _keys("answers"),
+        _all_fit(
+            "answers",
+            f"self[key].response + {_optional('by')} + {_optional('reason')}",
+            limits.ANSWERS_STORED_BYTES,
+        ),
+    ),
+    "spec.questions": (
+        *_frozen_fields()["spec.questions"],
+        _keys("the tool's questions"),
+        _all_fit("questions", _QUESTION_TEXTS + _APPROVERS, limits.TOOL_QUESTIONS_STORED_BYTES),
+    ),
+}
 
 _GIVEN: Final = "(has({0}.report) && (has({0}.report.result) || has({0}.report.resultFrom)))"
+_TOOL_ONCE: Final = "the tool that the task runs is written once"
+_STOPPING_ONCE: Final = "why and since when a task is being stopped is written once"
+_NEVER_BACK: Final = "expiresAt never moves back: a client was told that long"
+_NEVER_FEWER: Final = "attempts never become fewer"
+_CLOSED_ONCE: Final = "how a question was closed cannot be changed or removed"
+_GIVEN_ONCE: Final = "a result is given once"
+_ASKED_ONCE: Final = "a question cannot be changed or removed"
+_NEVER_FALLS: Final = "progress never falls within one attempt"
 
 _STATUS: Final = (
     Rule(
-        rule=f"!(has(oldSelf.phase) && oldSelf.phase in {_TERMINAL}) || ("
+        rule=f"!(oldSelf.?phase.orValue('') in {_TERMINAL}) || ("
         + " && ".join(f"({same(name)})" for name in _names(TaskStatus) if name not in OPEN_AFTER_END)
         + ")",
         message=TASK_IS_OVER,
@@ -219,163 +209,136 @@ _STATUS: Final = (
     _kept("phase"),
     _agrees("result", Phase.COMPLETED),
     _agrees("error", Phase.FAILED),
-    Rule(
-        rule=f"!(has(self.phase) && self.phase == '{Phase.STOPPING}') || has(self.stopping)",
-        message=f"the phase {Phase.STOPPING} needs stopping: why and since when",
+    _of(
+        "stopping",
+        f"!({is_phase(Phase.STOPPING)}) || has(self.stopping)",
+        f"the phase {Phase.STOPPING} needs stopping: why and since when",
         reason="FieldValueRequired",
-        field_path=".stopping",
     ),
     _kept("job"),
-    _write_once("tool", "the tool that the task runs is written once"),
-    _write_once("stopping", "why and since when a task is being stopped is written once"),
-    Rule(
-        rule=grows("expiresAt"),
-        message="expiresAt never moves back: a client was told that long",
-        reason="FieldValueForbidden",
-        field_path=".expiresAt",
+    _kept("tool", _TOOL_ONCE),
+    _kept("stopping", _STOPPING_ONCE, is_rare=True),
+    _kept("expiresAt", _NEVER_BACK),
+    _kept("attempts", _NEVER_FEWER),
+    _kept("report", is_rare=True),
+    _of(
+        "report",
+        f"!has(oldSelf.stopping) || {_GIVEN.format('oldSelf')} || !{_GIVEN.format('self')}",
+        "the task is being stopped: no result is taken any more",
     ),
-    Rule(
-        rule=grows("attempts"),
-        message="attempts never become fewer",
-        reason="FieldValueForbidden",
-        field_path=".attempts",
-    ),
-    _kept("report"),
-    Rule(
-        rule=f"!has(oldSelf.stopping) || {_GIVEN.format('oldSelf')} || !{_GIVEN.format('self')}",
-        message="the task is being stopped: no result is taken any more",
-        reason="FieldValueForbidden",
-        field_path=".report",
-    ),
-    Rule(
-        rule="!has(self.result) || has(self.result.inline) !="
+    _of(
+        "result",
+        "!has(self.result) || has(self.result.inline) !="
         " (has(self.report) && (has(self.report.result) || has(self.report.resultFrom)))",
-        message="a result is kept once: inline, or in the report with result.from: report",
-        field_path=".result",
+        "a result is kept once: inline, or in the report with result.from: report",
+        reason="FieldValueInvalid",
     ),
-    Rule(
-        rule=f"!({_OLD_PROGRESS}) || ({_NEW_PROGRESS} && ("
-        f"self.report.progress.progress >= oldSelf.report.progress.progress || ({_ANOTHER_POD})))",
-        message="progress never falls within one attempt",
-        reason="FieldValueForbidden",
-        field_path=".report.progress",
-    ),
-    Rule(
-        rule=f"!({_NEW_PROGRESS} && has(self.report.progress.podUID))"
-        f" || ({_OLD_PROGRESS} && self.report.progress == oldSelf.report.progress)"
+    _of(
+        "report.progress",
+        "!has(self.report) || !has(self.report.progress) || !has(self.report.progress.podUID)"
+        " || (has(oldSelf.report) && has(oldSelf.report.progress)"
+        " && self.report.progress == oldSelf.report.progress)"
         " || (has(self.job) && has(self.job.podUID) && self.job.podUID == self.report.progress.podUID)",
-        message="progress is taken from the pod of the current attempt alone",
-        reason="FieldValueForbidden",
-        field_path=".report.progress",
+        "progress is taken from the pod of the current attempt alone",
     ),
-    _fits("logTail", limits.LOG_TAIL_STORED_BYTES),
-    Rule(
-        rule=append_only("answers"),
-        message="how a question was closed cannot be changed or removed",
-        reason="FieldValueForbidden",
-        field_path=".answers",
-    ),
-    _keys("answers", "answers"),
-    _all_fit(
-        "answers",
-        f"{_optional('by')} + {_optional('askedAgainAs')}",
-        limits.ANSWERS_SEEN_STORED_BYTES,
-    ),
+    _kept("answers", _CLOSED_ONCE, is_rare=True),
     # Looked at once: where the task ends. The report's own rule sees to a result that the pod itself gives.
-    Rule(
-        rule="!has(self.result) || !has(self.result.inline) || has(oldSelf.result)"
-        " || !has(self.report) || !has(self.report.content)"
+    _of(
+        "result",
+        "!has(self.report) || !has(self.report.content)"
+        " || !has(self.result) || !has(self.result.inline) || has(oldSelf.result)"
         f" || {_together('self.report.content', 'self.result.inline')}",
-        message=f"the result and the parts before it take more than {limits.RESULT_STORED_BYTES} bytes as stored",
-        field_path=".result",
+        f"the result and the parts before it take more than {limits.RESULT_STORED_BYTES} bytes as stored",
+        reason="FieldValueInvalid",
+    ),
+)
+
+_REPORT: Final = (
+    _kept("progress", _NEVER_FALLS),
+    _kept("result", _GIVEN_ONCE, is_rare=True),
+    _kept("resultFrom", _GIVEN_ONCE, is_rare=True),
+    _of(
+        "resultFrom",
+        "!has(self.result) || !has(self.resultFrom)",
+        "exactly one of result and resultFrom may be given",
+        reason="FieldValueInvalid",
+    ),
+    _kept("questions", _ASKED_ONCE, is_rare=True),
+    _kept("content", is_rare=True),
+    _of(
+        "contentFrom",
+        "!has(oldSelf.contentFrom) || (has(self.contentFrom)"
+        " && self.contentFrom.posts >= oldSelf.contentFrom.posts"
+        " && self.contentFrom.bytes >= oldSelf.contentFrom.bytes"
+        " && has(self.content) == has(oldSelf.content)"
+        " && (!has(self.content) || self.content == oldSelf.content))",
+        "parts of the result are only added, and behind those that are in Secrets",
+    ),
+    _of(
+        "contentFrom",
+        "!has(self.contentFrom) || (has(self.contentKeys) && self.contentFrom.posts <= self.contentKeys.size())",
+        "contentFrom counts more posts than there are",
+        reason="FieldValueInvalid",
+    ),
+    _of(
+        "result",
+        "!has(self.content) || !has(self.result)"
+        " || (has(oldSelf.content) && has(oldSelf.result) && self.content == oldSelf.content)"
+        f" || {_together('self.content', 'self.result')}",
+        f"result and content take more than {limits.RESULT_STORED_BYTES} bytes as stored, both together",
+        reason="FieldValueInvalid",
     ),
 )
 
 TASK_RULES: Final[Rules] = {
     "": _OBJECT,
-    "spec": _SPEC,
+    **_SPEC,
     "status": _STATUS,
-    "status.phase": (
-        Rule(
-            rule=_phase_successors(),
-            message="the phase cannot follow the one that stands",
-            reason="FieldValueForbidden",
-        ),
-    ),
-    "status.job": (
-        _write_once("name", "a task has one Job: its name is written once"),
-        _write_once("uid", "a task has one Job: its uid is written once"),
+    "status.phase": (_at(_phase_successors(), "the phase cannot follow the one that stands"),),
+    "status.tool": (_at(CONSTANT, _TOOL_ONCE),),
+    # Both are always there where there is a job.
+    "status.job.name": (_at(CONSTANT, "a task has one Job: its name is written once"),),
+    "status.job.uid": (_at(CONSTANT, "a task has one Job: its uid is written once"),),
+    "status.stopping": (_at(CONSTANT, _STOPPING_ONCE),),
+    "status.expiresAt": (_at(GROWS, _NEVER_BACK),),
+    "status.attempts": (_at(GROWS, _NEVER_FEWER),),
+    "status.logTail": (_fits("logTail", limits.LOG_TAIL_STORED_BYTES),),
+    "status.answers": (
+        _at(APPEND_ONLY, _CLOSED_ONCE),
+        _keys("answers"),
+        _all_fit("answers", f"{_optional('by')} + {_optional('askedAgainAs')}", limits.ANSWERS_SEEN_STORED_BYTES),
     ),
     "status.result": (
         Rule(
             rule="has(self.inline) != has(self.from)",
             message="exactly one of inline and from must be given",
         ),
-        _fits("inline", limits.RESULT_STORED_BYTES),
     ),
-    "status.report": (
-        _write_once("result", "a result is given once"),
-        _write_once("resultFrom", "a result is given once"),
-        Rule(
-            rule="!has(self.result) || !has(self.resultFrom)",
-            message="exactly one of result and resultFrom may be given",
-            field_path=".resultFrom",
-        ),
-        Rule(
-            rule=append_only("questions"),
-            message="a question cannot be changed or removed",
-            reason="FieldValueForbidden",
-            field_path=".questions",
-        ),
-        _keys("questions", "questions"),
-        _all_fit(
-            "questions",
-            _QUESTION_TEXTS,
-            limits.QUESTIONS_STORED_BYTES,
-        ),
-        _fits("result", limits.RESULT_STORED_BYTES),
-        _kept("content"),
-        Rule(
-            # A part is added inside the array's end: what was there before the closing bracket stays there.
-            rule="!has(oldSelf.content) || !has(self.content) || self.content == oldSelf.content"
-            " || self.content.startsWith(oldSelf.content.substring(0, oldSelf.content.size() - 1))",
-            message="parts of the result are only added",
-            reason="FieldValueForbidden",
-            field_path=".content",
-        ),
-        Rule(
-            rule="!has(oldSelf.contentFrom) || (has(self.contentFrom)"
-            " && self.contentFrom.posts >= oldSelf.contentFrom.posts"
-            " && self.contentFrom.bytes >= oldSelf.contentFrom.bytes"
-            " && has(self.content) == has(oldSelf.content)"
-            " && (!has(self.content) || self.content == oldSelf.content))",
-            message="parts of the result are only added, and behind those that are in Secrets",
-            reason="FieldValueForbidden",
-            field_path=".contentFrom",
-        ),
-        Rule(
-            rule="!has(self.contentFrom)"
-            " || (has(self.contentKeys) && self.contentFrom.posts <= self.contentKeys.size())",
-            message="contentFrom counts more posts than there are",
-            field_path=".contentFrom",
-        ),
-        Rule(
-            rule="!has(self.content) || (has(oldSelf.content) && self.content == oldSelf.content)"
-            f" || {fits('self.content', limits.RESULT_STORED_BYTES)}",
-            message=f"content takes more than {limits.RESULT_STORED_BYTES} bytes as stored",
-            field_path=".content",
-        ),
-        Rule(
-            rule="!has(self.content) || !has(self.result)"
-            " || (has(oldSelf.content) && has(oldSelf.result) && self.content == oldSelf.content)"
-            f" || {_together('self.content', 'self.result')}",
-            message=f"result and content take more than {limits.RESULT_STORED_BYTES} bytes as stored, both together",
-            field_path=".result",
+    "status.result.inline": (_fits("inline", limits.RESULT_STORED_BYTES),),
+    "status.report": _REPORT,
+    "status.report.progress": (
+        _at(
+            "self.progress >= oldSelf.progress"
+            " || (has(self.podUID) && (!has(oldSelf.podUID) || self.podUID != oldSelf.podUID))",
+            _NEVER_FALLS,
         ),
     ),
-    "status.report.resultFrom": (_fits("violation", limits.VIOLATION_STORED_BYTES),),
-    "status.report.tooLarge": (
-        _fits("head", limits.REFUSED_END_STORED_BYTES),
-        _fits("tail", limits.REFUSED_END_STORED_BYTES),
+    "status.report.result": (_at(CONSTANT, _GIVEN_ONCE), _fits("result", limits.RESULT_STORED_BYTES)),
+    "status.report.resultFrom": (_at(CONSTANT, _GIVEN_ONCE),),
+    "status.report.resultFrom.violation": (_fits("violation", limits.VIOLATION_STORED_BYTES),),
+    "status.report.questions": (
+        _at(APPEND_ONLY, _ASKED_ONCE),
+        _keys("questions"),
+        _all_fit("questions", _QUESTION_TEXTS, limits.QUESTIONS_STORED_BYTES),
     ),
+    "status.report.content": (
+        # A part is added inside the array's end: what was there before the closing bracket stays there.
+        _at(
+            "self == oldSelf || self.startsWith(oldSelf.substring(0, oldSelf.size() - 1))",
+            "parts of the result are only added",
+        ),
+        _fits("content", limits.RESULT_STORED_BYTES),
+    ),
+    "status.report.tooLarge.head": (_fits("head", limits.REFUSED_END_STORED_BYTES),),
+    "status.report.tooLarge.tail": (_fits("tail", limits.REFUSED_END_STORED_BYTES),),
 }
