@@ -68,6 +68,9 @@ def templates() -> dict[str, str]:
 
 def _task_definition() -> Json:
     schema = _object_schema(McpTask, spec=TaskSpec, status=TaskStatus, metadata=_TASK_NAME)
+    # Merge patches alone write it. Who wrote which field of it is kept for server-side apply, at each write: half of a
+    # task that is running would be that, and has to be worked out, stored, and sent to all who watch.
+    schema["properties"]["status"]["x-kubernetes-map-type"] = "atomic"
     _put_rules(schema, TASK_RULES)
     definition = _definition(
         kind=names.TASK_KIND, plural=names.TASK_PLURAL, short="mct", schema=schema, columns=TASK_COLUMNS

@@ -106,6 +106,15 @@ async def test_a_tool_gets_its_defaults(kube: Kube, namespace: str) -> None:
     assert read | {"job": None} == created["spec"] | {"job": None, "questions": []}
 
 
+async def test_no_record_is_kept_of_who_wrote_which_field_of_a_tasks_status(
+    kube: Kube, namespace: str, make_task: MakeTask
+) -> None:
+    task = await kube.get(TASKS, namespace, await make_task(status=STATUS))
+    written = [entry["fieldsV1"] for entry in task["metadata"]["managedFields"] if entry.get("subresource")]
+    assert written == [{"f:status": {}}]
+    assert task["status"] == STATUS
+
+
 async def test_unknown_fields_are_pruned_or_refused_as_the_writer_asks(kube: Kube, namespace: str) -> None:
     task = {
         "apiVersion": names.API_VERSION,
