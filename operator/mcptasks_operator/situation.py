@@ -1,10 +1,11 @@
 """An observation, read: the few questions that the rungs of the ladder ask of it.
 
-Everything is derived; nothing is decided here.
+Everything is derived; nothing is decided here. What many rungs ask is worked out once: an observation never changes.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 from mcptasks_crds.logtails import LogSeen
@@ -39,7 +40,7 @@ class Situation:
 
     seen: Observation
 
-    @property
+    @cached_property
     def now(self) -> datetime:
         """The moment of the decision, in the milliseconds that an object can hold."""
         now = self.seen.now
@@ -55,12 +56,12 @@ class Situation:
         """The task's status as it is in the object."""
         return self.seen.task.status
 
-    @property
+    @cached_property
     def recorded(self) -> JobSeen | None:
         """The Job that the task is known to have. Once written, no other one will ever be its Job."""
         return self.status.job
 
-    @property
+    @cached_property
     def job(self) -> JobView | None:
         """The task's Job; None if it was not seen, or what has its name is another one."""
         view = self.seen.job
@@ -74,19 +75,19 @@ class Situation:
         """Whether the task's Job is certainly not there."""
         return self.job is None and self.seen.job is not Absent.UNKNOWN
 
-    @property
+    @cached_property
     def execution(self) -> Execution:
         """What of the tool the Job was rendered with."""
         return _WITHOUT_ANNOTATION if self.job is None or self.job.execution is None else self.job.execution
 
-    @property
+    @cached_property
     def stopping(self) -> Stopping | None:
         """The stop that was begun, if one was."""
         if self.status.stopping is None and self.status.phase is Phase.STOPPING:
             return Stopping(reason=Reason.CANCELLED, at=self.status.last_updated_at or self.now)
         return self.status.stopping
 
-    @property
+    @cached_property
     def pod(self) -> PodSeen | None:
         """The pod that speaks for the task: one that did its work, else one that lives, else the latest that began to.
 
@@ -94,7 +95,7 @@ class Situation:
         """
         return max(enumerate(self.seen.pods), key=lambda each: (_weight(each[1]), each[0]), default=(0, None))[1]
 
-    @property
+    @cached_property
     def container(self) -> ContainerSeen | None:
         """That pod's container that is the tool."""
         return None if self.pod is None else self.pod.container
@@ -109,7 +110,7 @@ class Situation:
         """How the tool ended, if that was its own doing. (Whether a stop had begun is for the ladder to know.)"""
         return self.termination if self.pod is not None and ended_by_itself(self.pod) else None
 
-    @property
+    @cached_property
     def started_at(self) -> datetime | None:
         """When the tool's container first ran."""
         if self.status.started_at is not None or self.container is None:
