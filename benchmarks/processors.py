@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -43,3 +44,13 @@ class Use:
             f"of_that_ours_per_{what}s": ours,
             **{f"cpu_ms_per_{what}, {name}": used for name, used in each.items()},
         }
+
+
+def set_apart(first: Iterable[int], second: Iterable[int]) -> None:
+    """Give some processes the first processor of this machine to themselves, and others all that are left."""
+    processors = sorted(os.sched_getaffinity(0))
+    for pids, allowed in ((first, processors[:1]), (second, processors[1:] or processors)):
+        for pid in pids:
+            for thread in Path(f"/proc/{pid}/task").iterdir():  # later ones have what the one has that begins them
+                with suppress(ProcessLookupError):
+                    os.sched_setaffinity(int(thread.name), allowed)
