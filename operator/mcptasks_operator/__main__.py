@@ -18,9 +18,8 @@ from .journal import configure_logging
 from .service import Operator
 from .settings import Settings
 
-COLLECT_AFTER: Final = (5_000, 10, 10)
-"""Python's thresholds for looking for cycles. kopf makes some at each event, and the object hangs on them: twice as
-rarely, with tasks whose results have 100 KiB, is 20 MiB more, for little less time."""
+COLLECT_AFTER: Final = (25_000, 10, 10)
+"""Python's thresholds for looking for cycles. kopf makes some at each event, on which no object hangs (`handlers`)."""
 
 _log = structlog.get_logger(__name__)
 

@@ -1,8 +1,11 @@
 """kopf as it is set up: nothing without a time-out, and nothing written."""
 
+import copy
+
 import kopf
 import pytest
 
+from mcptasks_crds.base import Json
 from mcptasks_crds.kube import Kind
 from mcptasks_operator.handlers import register
 from mcptasks_operator.startup import kopf_settings
@@ -75,3 +78,20 @@ async def test_only_raw_events_are_handled_and_each_goes_to_its_kind() -> None:
     assert {(type_, name) for _, type_, name in taken} == {("ADDED", "a")}
     for others in (registry._changing, registry._spawning, registry._indexing, registry._webhooks):
         assert list(others.get_all_handlers()) == []
+
+
+async def test_an_object_is_taken_whole_and_kopf_is_left_with_its_name() -> None:
+    """Else each version of each object waits for the collector of cycles, for kopf's views hold each other."""
+    taken: list[Json] = []
+    registry = kopf.OperatorRegistry()
+    register(registry, lambda kind, type_, document: taken.append(document))
+    names = {"name": "a", "namespace": "b", "uid": "c"}
+    metadata = {**names, "resourceVersion": "1", "managedFields": [{}], "finalizers": ["somebody.else/holds"]}
+    seen: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"x": [1]}, "status": {"y": [2]}}
+    whole = copy.deepcopy(seen)
+
+    handler = next(iter(registry._watching.get_all_handlers()))
+    await handler.fn(event={"type": "MODIFIED", "object": seen})  # type: ignore[call-arg,misc,typeddict-item]
+
+    assert taken == [whole]
+    assert seen == {"metadata": names}
