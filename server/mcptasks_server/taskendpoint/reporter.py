@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -32,10 +32,16 @@ class Reporter:
     """The progress of one namespace's tasks, as this replica's pods report it."""
 
     def __init__(
-        self, store: ReportStore, *, budget: int, metrics: Metrics, clock: Callable[[], float] = time.monotonic
+        self,
+        store: ReportStore,
+        *,
+        budget: int,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`budget`: writes a second of all replicas together."""
-        self._store, self._metrics, self._clock = store, metrics, clock
+        """`budget`: writes a second of all replicas together. `sleep`: until the clock has gone on by so much."""
+        self._store, self._metrics, self._clock, self._sleep = store, metrics, clock, sleep
         self._schedule = Schedule(budget=budget)
         self._news = asyncio.Event()
         self._places = asyncio.Semaphore(AT_ONCE)
@@ -117,8 +123,8 @@ class Reporter:
                 await self._wait_for_news(at)
                 gathered_at = max(self._clock(), looked_at + PAUSE_SECONDS)
                 at = gathered_at if at is None else min(at, gathered_at)
-            # Not a moment later than it is due: of a budget that is used up, no moment comes back.
-            await asyncio.sleep(max(at, looked_at + LEAST_SECONDS) - self._clock())
+            # Not a moment later than it is due: where the budget is used up, it would be the next one's age.
+            await self._sleep(max(at, looked_at + LEAST_SECONDS) - self._clock())
 
     async def _wait_for_news(self, until: float | None) -> None:
         try:

@@ -5,7 +5,9 @@ written for a second, else when that second is over. Where so many tasks report 
 the one that has waited longest is next, so that their turns come as far apart as the budget makes them: ten seconds
 where they are ten times as many. The writes of all tasks keep a distance from each other, by this replica's part of the
 budget, which is the namespace's as a whole: other replicas' writes are seen as they come by on the watch. Together they
-would wait for each other at the API server, and be as old as the last of them. Every `now` is a monotonic clock's.
+would wait for each other at the API server, and be as old as the last of them. Only those that are late come closer to
+each other, for on a busy machine some are all the time, and each that was left out would make all others older. Every
+`now` is a monotonic clock's.
 """
 
 import heapq
@@ -20,10 +22,8 @@ INTERVAL_SECONDS: Final = 1.0
 ACTIVE_SECONDS: Final = 20.0
 """For so long after its last news a task counts as one that reports."""
 WINDOW_SECONDS: Final = 1.0
-"""In no such time there are more writes than the budget. What a busy process was late with is made up for within it."""
+"""What a process was late with in so long is made up for, with a fifth more than the budget in no more than that."""
 _NEVER: Final = float("-inf")
-_LATE_KEPT: Final = 0.9
-"""How much of its lateness a process that was late is still believed to have when it comes next."""
 
 
 @dataclass(kw_only=True)
@@ -70,8 +70,6 @@ class Schedule:
         """When the next write has its place."""
         self._begun: deque[float] = deque()
         """When the writes of the last window began."""
-        self._late = 0.0
-        """By how many seconds this process was late, of late."""
 
     def __len__(self) -> int:
         """How many tasks have a value that is not written yet."""
@@ -128,11 +126,8 @@ class Schedule:
             if following is None:
                 break
             task, line = following
-            late = now - self._begins_at(line)
-            if late < 0:
+            if self._begins_at(line) > now:
                 break
-            if not begun:
-                self._late = max(self._late * _LATE_KEPT, late)
             begun.append((task, self._begin(task, line, now)))
         return begun
 
@@ -181,11 +176,10 @@ class Schedule:
         """When the next write may begin, which is this task's."""
         # Places that passed while nothing was due are nobody's: they would be taken all at once.
         self._slot = max(self._slot, line.due_at)
-        return max(self._slot, self._full_until(self._share()))
-
-    def _full_until(self, share: int) -> float:
-        """Until when there is no place in the window."""
-        return self._begun[-share] + WINDOW_SECONDS if len(self._begun) >= share else _NEVER
+        share = self._share()
+        most = share + max(1, share // 5)
+        full = self._begun[-most] + WINDOW_SECONDS if len(self._begun) >= most else _NEVER
+        return max(self._slot, full)
 
     def _share(self) -> int:
         """This replica's part of the budget: by its part of the tasks that report."""
@@ -197,12 +191,8 @@ class Schedule:
         progress = line.writing = line.pending
         line.pending = None
         line.written_at = now
-        share = self._share()
-        self._slot = max(self._slot, now - WINDOW_SECONDS) + 1 / share
+        self._slot = max(self._slot, now - WINDOW_SECONDS) + 1 / self._share()
         self._begun.append(now)
-        # The places of those that leave the window all at once are not to be taken all at once again, beyond what a
-        # process needs that is late.
-        self._slot = max(self._slot, self._full_until(share) - self._late)
         return progress
 
     def _note(self, task: str, *, now: float) -> None:

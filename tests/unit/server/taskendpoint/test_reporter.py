@@ -1,5 +1,6 @@
 """Progress is written by itself once it was reported, whatever the writes come to."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -56,6 +57,29 @@ async def test_more_tasks_than_can_be_written_at_once_are_all_written_without_be
         return [shown(store, task) for task in tasks] == list(range(len(tasks)))
 
     await eventually(is_written, what="each task's progress is written")
+
+
+async def test_each_is_written_at_its_moment(metrics: Metrics) -> None:
+    now = [100.0]
+    moments: list[float] = []
+    store = InMemoryReports()
+    store.before_write = lambda _: moments.append(now[0])
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(0)  # what was begun begins now
+        now[0] += max(0.0, seconds)
+
+    reporter = Reporter(store, budget=100, metrics=metrics, clock=lambda: now[0], sleep=sleep)
+    for _ in range(50):
+        reporter.report(store.add(), at(1))
+    async with reporter.running():
+
+        async def are_written() -> bool:
+            return len(moments) == 50
+
+        await eventually(are_written, what="each task's progress is written")
+
+    assert moments == pytest.approx([100 + number / 100 for number in range(50)])
 
 
 @pytest.mark.parametrize("failures", [1, 3])

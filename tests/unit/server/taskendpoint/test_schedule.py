@@ -218,7 +218,7 @@ def test_a_process_that_is_often_late_uses_the_whole_budget_all_the_same() -> No
         world.now += 0.1
 
     assert len(world.written) >= 59 * BUDGET
-    assert_within_the_budget(world)
+    assert_within_the_budget(world, late=True)
 
 
 def test_those_who_begin_together_are_written_one_by_one() -> None:
@@ -231,22 +231,24 @@ def test_those_who_begin_together_are_written_one_by_one() -> None:
     assert least_gap(world) >= 1 / BUDGET - 1e-6
 
 
-def test_what_was_late_once_is_made_up_for_once() -> None:
-    world = World()
+def test_what_was_late_once_is_made_up_for_and_they_come_one_by_one_again() -> None:
+    world = World(schedule=Schedule(budget=50))
     for step in range(10):
-        report(world, tasks=BUDGET * 10, step=step)
+        report(world, tasks=500, step=step)
         world.run(1)
-    world.now += 0.7
+    world.now += 0.3
     late_until, before = world.now, len(world.written)
     world.write()
     made_up = len(world.written) - before
+    world.run(0.7)
     for step in range(10, 40):
-        report(world, tasks=BUDGET * 10, step=step)
+        report(world, tasks=500, step=step)
         world.run(1)
 
-    assert made_up == 0.7 * BUDGET // 1 + 1
-    assert least_gap(world, since=late_until + 10) > 0.75 / BUDGET
-    assert_within_the_budget(world)
+    assert made_up == 0.3 * 50
+    assert len(world.written) >= 41 * 50
+    assert least_gap(world, since=late_until + 2) >= 1 / 50 - 1e-6
+    assert_within_the_budget(world, budget=50, late=True)
 
 
 def test_places_that_nobody_needed_are_not_taken_later() -> None:
@@ -320,10 +322,16 @@ def least_gap(world: World, *, since: float = 0.0) -> float:
     return min(after - before for before, after in itertools.pairwise(moments))
 
 
-def assert_within_the_budget(world: World, *, budget: int = BUDGET) -> None:
-    """Whenever one looks, and for however long, there are no more writes."""
+def assert_within_the_budget(world: World, *, budget: int = BUDGET, late: bool = False) -> None:
+    """Whenever one looks, and for however long, there are no more writes.
+
+    `late`: the process was not always there when it should have been, and made up for a second at most.
+    """
     moments = [when for when, *_ in world.written]
     for first, when in enumerate(moments):
         for seconds in (1, 5):
             inside = sum(other - when < seconds - 1e-6 for other in moments[first:])
-            assert inside <= budget * seconds
+            most = budget * seconds
+            if late:
+                most = min(most + budget, int(most * 1.2))
+            assert inside <= most
