@@ -35,7 +35,8 @@ GOALS: Final[Goals] = {
     ("listening", "kib_per_idle_listener"): Goal(most=64),
     ("a pod's result", "heard_per_write_p50"): Goal(most=5),
     ("a pod's answer", "ms_p99"): Goal(most=100),
-    ("progress of 500 pods", "writes_per_second"): Goal(most=50),
+    # 50, as a watch of 45 s sees it whose first and last event may come a tenth of a second late.
+    ("progress of 500 pods", "writes_per_second"): Goal(most=50.1),
     # Of 500 pods, 50 a second, each has its turn every 10 s exactly; the write, and this watch, take their time on top.
     ("progress of 500 pods", "oldest_shown_s"): Goal(most=10.5),
     ("progress of 500 pods", "last_values_missing"): Goal(most=0),
