@@ -18,8 +18,9 @@ from .journal import configure_logging
 from .service import Operator
 from .settings import Settings
 
-COLLECT_AFTER: Final = (25_000, 10, 10)
-"""Python's thresholds for looking for cycles. kopf makes some at each event, on which no object hangs (`handlers`)."""
+COLLECT_AFTER: Final = (5_000, 10, 10)
+"""Python's thresholds for looking for cycles. kopf makes some at each event, on which no object hangs (`handlers`).
+More rarely means longer at a time, and everything stands still meanwhile."""
 
 _log = structlog.get_logger(__name__)
 
