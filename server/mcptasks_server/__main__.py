@@ -39,6 +39,9 @@ from .toolpack.running import SWITCH_SECONDS, Runner
 GRACE_SECONDS: Final = 8.0
 """How long requests that are under way may take once the process was told to end. A reader that does not read costs it
 twice (to end, and to be cut); with what is settled after, all must be over before a pod's 30 s are."""
+BACKLOG: Final = 4096
+"""How many may connect before they are accepted. Those beyond it try again after a second, which is what hundreds of
+pods would do that find another replica at once. The kernel has a limit of its own (`net.core.somaxconn`)."""
 COLLECT_AFTER: Final = (20_000, 10, 10)
 """Python's thresholds for looking for cycles. By its own (700, 10, 10) one piece of news for a thousand streams has it
 look several times, and at all objects now and then: 100 ms and more, in which nothing is answered."""
@@ -116,8 +119,8 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
             await stack.enter_async_context(backend.running())
             reporter = Reporter(backend.reports, budget=settings.progress_writes_per_second, metrics=metrics)
             await stack.enter_async_context(reporter.running())  # ends after the listeners
-            server = await _listen(app, host=settings.host, port=settings.port)
-            exporter = await _listen(create_metrics_app(metrics), host=settings.host, port=settings.metrics_port)
+            server = await listen(app, host=settings.host, port=settings.port)
+            exporter = await listen(create_metrics_app(metrics), host=settings.host, port=settings.metrics_port)
             endpoint = create_task_app(
                 backend.reports,
                 reporter=reporter,
@@ -128,7 +131,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Any, ...]]:
                 metrics=metrics,
                 stopping=backend.services.stopping,
             )
-            pods = await _listen(endpoint, host=settings.host, port=settings.task_port)
+            pods = await listen(endpoint, host=settings.host, port=settings.task_port)
             addresses = (server.addresses[0], exporter.addresses[0], pods.addresses[0])
             structlog.get_logger().info(
                 "serving", namespace=settings.namespace, mcp=addresses[0], metrics=addresses[1], tasks=addresses[2]
@@ -158,14 +161,15 @@ def callers_of(settings: Settings) -> CallerPolicy:
     return NoAuthentication() if settings.tokens_file is None else TokenAuthentication(settings.tokens_file)
 
 
-async def _listen(app: web.Application, *, host: str, port: int) -> web.AppRunner:
+async def listen(app: web.Application, *, host: str, port: int) -> web.AppRunner:
+    """Serve an application at an address, until the runner is cleaned up."""
     # A client that goes away cancels its request: that is how the protocol cancels.
     # A compressed body is refused by its header; inflating what is refused would block the loop.
     runner = web.AppRunner(
         app, handler_cancellation=True, access_log=None, shutdown_timeout=GRACE_SECONDS, auto_decompress=False
     )
     await runner.setup()
-    await web.TCPSite(runner, host, port).start()
+    await web.TCPSite(runner, host, port, backlog=BACKLOG).start()
     return runner
 
 
