@@ -26,9 +26,16 @@ class Ended:
     err: str
 
 
+HEEDING = (
+    "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    " runpy.run_module('mcptasks.cli', run_name='__main__', alter_sys=True)"
+)
+"""What runs in the background of a shell has the signal ignored."""
+
+
 async def start(*arguments: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mcptasks.cli", *arguments),
+        *(sys.executable, "-c", HEEDING, *arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
