@@ -177,6 +177,7 @@ class Operator:
     async def _operate(self) -> None:
         check = SelfCheck(kube=self.kube, namespace=self.settings.namespace, service="operator", needed=RIGHTS)
         await check.until_mended(self._tell)
+        failed: BaseExceptionGroup[OperatorError] | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 namespace, take = self.settings.namespace, self._intake.take
@@ -186,8 +187,10 @@ class Operator:
                 group.create_task(self._event_watch.run())
                 group.create_task(check.keep_rights(self._tell))
                 group.create_task(self._begin(group))
-        except* OperatorError as failed:
-            raise failed.exceptions[0] from failed
+        except* OperatorError as errors:
+            failed = errors
+        if failed is not None:  # not above: Python before 3.11.4 makes a group of whatever is raised there
+            raise failed.exceptions[0]
 
     async def _act_no_more(self) -> None:
         """Let another act from here on. The watches, which write nothing and take seconds to end, end after that."""

@@ -1,4 +1,4 @@
-"""An operator that is told to stop lets another act before its own watches have ended."""
+"""An operator that is told to stop lets another act before its own watches have ended; one that must stop says why."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcptasks_operator import service
+from mcptasks_operator.errors import LeadershipLostError
 from mcptasks_operator.leadership import Alone
 from mcptasks_operator.service import Operator
 from mcptasks_operator.settings import Settings
@@ -57,6 +58,29 @@ class EventWatch(Installation):
 
     async def run(self) -> None:
         await asyncio.Event().wait()
+
+
+class Lost(Alone):
+    """A right to act that is lost at once."""
+
+    async def run(self) -> None:
+        raise LeadershipLostError("another may be acting")
+
+
+async def test_one_that_has_lost_its_right_ends_with_that_error_and_nothing_around_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def watch(**_: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(service, "watch", watch)
+    monkeypatch.setattr(service, "SelfCheck", Installation)
+    monkeypatch.setattr(service, "EventWatch", EventWatch)
+    settings = Settings(namespace="ns", host="127.0.0.1", port=0)
+    operator = Operator(settings=settings, kube=None, cluster=FakeCluster(), leadership=Lost())  # type: ignore[arg-type]
+
+    with pytest.raises(LeadershipLostError, match="another may be acting"):
+        await asyncio.wait_for(operator.run(asyncio.Event()), timeout=10)
 
 
 async def test_the_right_is_given_up_while_the_watches_still_end(monkeypatch: pytest.MonkeyPatch) -> None:
