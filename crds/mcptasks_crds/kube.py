@@ -193,11 +193,11 @@ class Kube:
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
-        only_asks: bool | None = None,
+        only_asks: bool = False,
     ) -> bytes:
         """Send one request and read its whole answer.
 
-        `only_asks`: it changes nothing, so that it may be sent again while nothing comes back; by itself, each GET.
+        `only_asks`: it changes nothing, as no GET does, so that it may be sent again while nothing comes back.
 
         Raises:
             KubeError: one of its kinds, by what the caller can do about it.
@@ -215,9 +215,7 @@ class Kube:
                 timeout_seconds=timeout_seconds,
             )
 
-        if only_asks is None:
-            only_asks = method == "GET"
-        response = await (self._ask(send) if only_asks else send(self._api))
+        response = await (self._ask(send) if only_asks or method == "GET" else send(self._api))
         try:
             async with asyncio.timeout(timeout_seconds):
                 return bytes(await response.read())
