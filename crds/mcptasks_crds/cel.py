@@ -83,9 +83,9 @@ def stored_bytes(text: str) -> str:
     )
 
 
-def is_phase(phase: str, *, of: str = "self") -> str:
+def is_phase(phase: str) -> str:
     """The object's phase is that one; one read, where `has` and a comparison would be two."""
-    return f"{of}.?phase.orValue('') == '{phase}'"
+    return f"self.?phase.orValue('') == '{phase}'"
 
 
 def fits(text: str, max_stored: int) -> str:

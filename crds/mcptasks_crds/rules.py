@@ -154,9 +154,10 @@ def _optional(field: str) -> str:
 
 _FIRST_ANSWER_STAYS: Final = "an answer cannot be changed or removed: the first one for a key stays"
 
-_SPEC: Final[Rules] = _frozen_fields() | {
+_FROZEN: Final = _frozen_fields()
+_SPEC: Final[Rules] = _FROZEN | {
     "spec": (
-        *_frozen_fields()["spec"],
+        *_FROZEN["spec"],
         Rule(
             rule="has(self.arguments) != has(self.argumentsFrom)",
             message="exactly one of arguments and argumentsFrom must be given",
@@ -164,7 +165,7 @@ _SPEC: Final[Rules] = _frozen_fields() | {
         _kept("answers", _FIRST_ANSWER_STAYS, is_rare=True),
     ),
     "spec.arguments": (
-        *_frozen_fields()["spec.arguments"],
+        *_FROZEN["spec.arguments"],
         _at(
             f"bytes(self).size() <= {limits.ARGUMENTS_INLINE_BYTES}",
             f"arguments take more than {limits.ARGUMENTS_INLINE_BYTES} bytes: give argumentsFrom, a Secret",
@@ -182,7 +183,7 @@ _SPEC: Final[Rules] = _frozen_fields() | {
         ),
     ),
     "spec.questions": (
-        *_frozen_fields()["spec.questions"],
+        *_FROZEN["spec.questions"],
         _keys("the tool's questions"),
         _all_fit("questions", _QUESTION_TEXTS + _APPROVERS, limits.TOOL_QUESTIONS_STORED_BYTES),
     ),
