@@ -50,6 +50,13 @@ async def until_shown(replica: Backend, task_id: str, phase: Phase, *, seconds: 
     await eventually(is_shown, what=f"the replica shows {phase}", timeout_seconds=seconds)
 
 
+async def until_ready(replica: Backend, *, seconds: float) -> None:
+    async def is_ready() -> bool:
+        return replica.what_is_missing() == ""
+
+    await eventually(is_ready, what="the replica is ready", timeout_seconds=seconds)
+
+
 @pytest.mark.parametrize(
     "fault",
     [
@@ -194,9 +201,6 @@ async def test_while_the_api_server_is_away_only_what_is_over_is_shown(
 async def test_a_replica_that_cannot_reach_the_api_server_is_not_ready_but_alive_and_comes_back(
     replica: Backend, proxy: FaultProxy
 ) -> None:
-    async def is_ready() -> bool:
-        return replica.what_is_missing() == ""
-
     async def is_not_ready() -> bool:
         return replica.what_is_missing() == "the API server does not answer"
 
@@ -205,7 +209,7 @@ async def test_a_replica_that_cannot_reach_the_api_server_is_not_ready_but_alive
     assert replica.what_is_broken() == ""
 
     proxy.mend()
-    await eventually(is_ready, what="it is ready again", timeout_seconds=10)
+    await until_ready(replica, seconds=10)
 
 
 async def test_a_replica_that_starts_while_its_connection_is_half_open_serves_soon_after_it_is_not(
@@ -222,11 +226,7 @@ async def test_a_replica_that_starts_while_its_connection_is_half_open_serves_so
 
         await eventually(has_asked, what="it has asked, and was not heard")
         proxy.mend()
-
-        async def is_ready() -> bool:
-            return not backend.what_is_missing()
-
-        await eventually(is_ready, what="it serves", timeout_seconds=15)
+        await until_ready(backend, seconds=15)
 
 
 async def test_what_writes_is_not_sent_twice_because_nothing_comes_back(

@@ -1,6 +1,7 @@
 """An operator that is told to stop lets another act before its own watches have ended; one that must stop says why."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from mcptasks_operator import service
 from mcptasks_operator.errors import LeadershipLostError
-from mcptasks_operator.leadership import Alone
+from mcptasks_operator.leadership import Alone, Leadership
 from mcptasks_operator.service import Operator
 from mcptasks_operator.settings import Settings
 from mcptasks_operator.testing.cluster import FakeCluster
@@ -60,6 +61,17 @@ class EventWatch(Installation):
         await asyncio.Event().wait()
 
 
+def operator_with(
+    right: Leadership, watch: Callable[..., Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+) -> Operator:
+    """An operator with these watches, and nothing around it."""
+    monkeypatch.setattr(service, "watch", watch)
+    monkeypatch.setattr(service, "SelfCheck", Installation)
+    monkeypatch.setattr(service, "EventWatch", EventWatch)
+    settings = Settings(namespace="ns", host="127.0.0.1", port=0)
+    return Operator(settings=settings, kube=None, cluster=FakeCluster(), leadership=right)  # type: ignore[arg-type]
+
+
 class Lost(Alone):
     """A right to act that is lost at once."""
 
@@ -73,11 +85,7 @@ async def test_one_that_has_lost_its_right_ends_with_that_error_and_nothing_arou
     async def watch(**_: Any) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(service, "watch", watch)
-    monkeypatch.setattr(service, "SelfCheck", Installation)
-    monkeypatch.setattr(service, "EventWatch", EventWatch)
-    settings = Settings(namespace="ns", host="127.0.0.1", port=0)
-    operator = Operator(settings=settings, kube=None, cluster=FakeCluster(), leadership=Lost())  # type: ignore[arg-type]
+    operator = operator_with(Lost(), watch, monkeypatch)
 
     with pytest.raises(LeadershipLostError, match="another may be acting"):
         await asyncio.wait_for(operator.run(asyncio.Event()), timeout=10)
@@ -92,11 +100,7 @@ async def test_the_right_is_given_up_while_the_watches_still_end(monkeypatch: py
         finally:
             await asyncio.wait_for(right.given_up.wait(), timeout=5)
 
-    monkeypatch.setattr(service, "watch", watch)
-    monkeypatch.setattr(service, "SelfCheck", Installation)
-    monkeypatch.setattr(service, "EventWatch", EventWatch)
-    settings = Settings(namespace="ns", host="127.0.0.1", port=0)
-    operator = Operator(settings=settings, kube=None, cluster=FakeCluster(), leadership=right)  # type: ignore[arg-type]
+    operator = operator_with(right, watch, monkeypatch)
     stopping = asyncio.Event()
     running = asyncio.create_task(operator.run(stopping))
     await asyncio.wait_for(right.leads.wait(), timeout=5)
